@@ -1,7 +1,8 @@
 #pragma once
 // How other programs say what a scenario says. A dialect writes a resolved scenario as the settings
 // of one program, at one version, and lists what these cannot say; some dialects are read back.
-// What a dialect says of a scenario it reads back unchanged: a property test holds it to that.
+// What a dialect says of a scenario it reads back unchanged, unless a base that serves says
+// otherwise where the settings are silent: a property test holds it to that.
 
 #include <array>
 #include <cstdint>
@@ -82,6 +83,9 @@ struct Given {
   std::string path;   // "strategy.tp"
   std::string value;  // JSON text
   int line = 0;       // in the file; 0: it follows from what is absent
+  /// What the program does where the file says nothing: over a base that serves, what that states
+  /// holds.
+  bool by_default = false;
 };
 
 /// What a file says of a scenario.
@@ -89,6 +93,9 @@ struct Imported {
   std::vector<Given> given;
   void give(std::string path, std::string json, int line = 0) {
     given.push_back({std::move(path), std::move(json), line});
+  }
+  void give_default(std::string path, std::string json) {
+    given.push_back({std::move(path), std::move(json), 0, true});
   }
   /// Which axis has the ranks that the file does not count: dp, or fsdp.
   bool rest_shards = false;
@@ -101,6 +108,8 @@ struct Imported {
   /// serving alone is left out where it is the program's default, and else refused (D008). It is
   /// one replica where nothing is said of them, and takes no more devices than its ranks are.
   bool serves = false;
+  /// A model that it names and that is no preset; "": none.
+  std::string unknown_model = {};
   /// A profile of scenarios/framework.h, where the base is no whole scenario and names none; "":
   /// none.
   std::string framework;

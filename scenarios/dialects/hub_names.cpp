@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
+#include <cctype>
+#include <utility>
 
 #include "core/spelling.h"
 #include "model/presets.h"
+#include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/fields.h"
 
 namespace plait {
@@ -37,6 +39,7 @@ constexpr std::array kRows = {
     Row{"codellama-34b", "codellama/CodeLlama-34b-hf"},
     Row{"tinyllama-1.1b", "TinyLlama/TinyLlama-1.1B-Chat-v1.0"},
     Row{"mistral-7b", "mistralai/Mistral-7B-Instruct-v0.2"},
+    Row{"mistral-7b-v0.3", "mistralai/Mistral-7B-v0.3"},
     Row{"mistral-7b-v0.1", "mistralai/Mistral-7B-v0.1"},
     Row{"mistral-nemo-12b", "mistralai/Mistral-Nemo-Base-2407"},
     Row{"mistral-small-24b", "mistralai/Mistral-Small-24B-Base-2501"},
@@ -91,9 +94,54 @@ constexpr std::array kRows = {
     Row{"nemotron-nano-9b-v2", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"},
     Row{"nemotron-3-nano-30b", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B"},
 };
-/// Words that releases of one shape differ by.
-constexpr std::array<std::string_view, 11> kOfReleases = {
-    "instruct", "base", "chat", "it", "pt", "hf", "meta", "0324", "0528", "0905", "2507"};
+/// Words that releases of one shape differ by, besides dates ("2507", "0528").
+constexpr std::string_view kOfReleases[] = {
+    "instruct", "base", "chat",     "it",      "pt", "hf", "meta",    "thinking",
+    "qat",      "gguf", "terminus", "preview", "ud", "i1", "imatrix", "abliterated"};
+
+/// Models whose shape is a preset's though they are named otherwise.
+struct SameShape {
+  std::string_view name, preset;
+};
+// DeepSeek-AI 2025 (arXiv 2501.12948), section 2.4 and the card of DeepSeek-R1, which says what was
+// distilled into; cards of deepseek-ai/DeepSeek-V3.1 and DeepSeek-R1-0528-Qwen3-8B; Hui et al. 2024
+// (arXiv 2409.12186), Table 1 (Qwen2.5-Coder); Yang et al. 2024 (arXiv 2409.12122), section 2
+// (Qwen2.5-Math); config.json of Qwen/Qwen3-Coder-30B-A3B-Instruct; the card of Qwen/QwQ-32B. Not
+// among them: DeepSeek-R1-Distill-Qwen-1.5B, whose output matrix is its own.
+constexpr SameShape kSameShapes[] = {
+    {"deepseek-r1-distill-llama-8b", "llama-3.1-8b"},
+    {"deepseek-r1-distill-llama-70b", "llama-3.3-70b"},
+    {"deepseek-r1-distill-qwen-7b", "qwen-2.5-7b"},
+    {"deepseek-r1-distill-qwen-14b", "qwen-2.5-14b"},
+    {"deepseek-r1-distill-qwen-32b", "qwen-2.5-32b"},
+    {"deepseek-r1-0528-qwen3-8b", "qwen3-8b"},
+    {"deepseek-v3.1", "deepseek-v3"},
+    {"qwen2.5-coder-0.5b", "qwen-2.5-0.5b"},
+    {"qwen2.5-coder-1.5b", "qwen-2.5-1.5b"},
+    {"qwen2.5-coder-3b", "qwen-2.5-3b"},
+    {"qwen2.5-coder-7b", "qwen-2.5-7b"},
+    {"qwen2.5-coder-14b", "qwen-2.5-14b"},
+    {"qwen2.5-coder-32b", "qwen-2.5-32b"},
+    {"qwen2.5-math-7b", "qwen-2.5-7b"},
+    {"qwen2.5-math-72b", "qwen-2.5-72b"},
+    {"qwq-32b", "qwen-2.5-32b"},
+    {"qwen3-coder-30b-a3b", "qwen3-30b-a3b"},
+};
+
+/// Releases with more or fewer positions than their preset: a word of their names, and how the
+/// preset's begins.
+struct Positions {
+  std::string_view word, preset;
+  std::int64_t positions;
+};
+// max_position_embeddings of config.json: Qwen's releases of July 2025 and Qwen3-Coder; Qwen2.5's
+// instructed ones, which reach further by YaRN, to be asked for; Kimi-K2-Instruct-0905;
+// DeepSeek-R1-0528-Qwen3-8B; Qwen2.5-Math.
+constexpr Positions kPositions[] = {
+    {"2507", "qwen3-", 262144},  {"coder", "qwen3-", 262144},      {"0528", "qwen3-", 131072},
+    {"math", "qwen-2.5-", 4096}, {"instruct", "qwen-2.5-", 32768}, {"coder", "qwen-2.5-", 32768},
+    {"0905", "kimi-k2", 262144},
+};
 
 const Row* row_of(const Model& model) {
   const auto* row = std::ranges::find(kRows, model.name, &Row::preset);
@@ -103,19 +151,33 @@ const Row* row_of(const Model& model) {
   return unchanged ? row : nullptr;
 }
 
-/// The last part of a path, in small letters.
-std::string last_part(std::string_view name) {
-  return lower_case(name.substr(name.rfind('/') + 1));
+bool is_date(std::string_view word) {
+  return word.size() == 4 &&
+         std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// The same without the words of a release: "mixtral-8x7b-v0.1" of Mixtral-8x7B-Instruct-v0.1.
+/// The name without the words of a release and of a format, in one: "mixtral8x7bv0.1" of
+/// Mixtral-8x7B-Instruct-v0.1-AWQ.
 std::string shape_of(std::string_view name) {
   std::string out;
-  std::istringstream words(last_part(name));
-  for (std::string word; std::getline(words, word, '-');) {
-    if (std::ranges::find(kOfReleases, word) == kOfReleases.end()) out += "-" + word;
+  for (const std::string& word : words_of_model(name)) {
+    const bool of_release = std::ranges::find(kOfReleases, word) != std::end(kOfReleases);
+    if (!of_release && !is_date(word)) out += word;
   }
   return out;
+}
+
+std::string preset_of_shape(std::string_view shape) {
+  for (const SameShape& same : kSameShapes) {
+    if (shape_of(same.name) == shape) return std::string(same.preset);
+  }
+  for (const Row& row : kRows) {
+    if (shape_of(row.hub) == shape) return std::string(row.preset);
+  }
+  for (const Preset& preset : presets()) {
+    if (shape_of(preset.model.name) == shape) return preset.model.name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -126,11 +188,48 @@ std::string_view hub_name_of(const Model& model) {
 }
 
 std::string preset_of_hub_name(std::string_view name) {
-  for (const Row& row : kRows) {
-    if (shape_of(row.hub) == shape_of(name)) return std::string(row.preset);
+  while (name.ends_with('/')) name.remove_suffix(1);
+  const std::string_view last = name.substr(name.rfind('/') + 1);
+  std::string preset = preset_of_shape(shape_of(last));
+  // "meta-llama_Llama-3.3-70B-Instruct": a file's name has the publisher in front.
+  const std::size_t joint = last.find('_');
+  if (!preset.empty() || joint == std::string_view::npos) return preset;
+  return preset_of_shape(shape_of(last.substr(joint + 1)));
+}
+
+std::int64_t positions_of_hub_name(std::string_view name) {
+  const std::string preset = preset_of_hub_name(name);
+  const std::vector<std::string> words = words_of_name(name);
+  for (const Positions& p : kPositions) {
+    const bool said = std::ranges::any_of(
+        words, [&](const std::string& word) { return word.starts_with(p.word); });
+    if (said && preset.starts_with(p.preset)) {
+      return p.positions == find_preset(preset)->max_positions ? 0 : p.positions;
+    }
   }
-  const Model* model = find_preset(last_part(name));
-  return model == nullptr ? "" : model->name;
+  return 0;
+}
+
+std::vector<std::string> presets_like(std::string_view name) {
+  const std::string shape = shape_of(name);
+  const auto family = [](const std::string& of) {
+    const auto end = std::ranges::find_if(of, [](unsigned char c) { return std::isdigit(c) != 0; });
+    return std::string(of.begin(), end);
+  };
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (const Preset& preset : presets()) {
+    const std::string other = shape_of(preset.model.name);
+    const bool same_family = !family(other).empty() && family(other) == family(shape);
+    const bool part = shape.find(other) != std::string::npos;  // Hermes-3-Llama-3.1-8B
+    if (same_family || part) near.emplace_back(edit_distance(shape, other), preset.model.name);
+  }
+  std::ranges::stable_sort(near, {}, &std::pair<std::size_t, std::string>::first);
+  std::vector<std::string> out;
+  constexpr std::size_t kMost = 3;
+  for (const auto& [distance, preset] : near) {
+    if (out.size() < kMost) out.push_back(preset);
+  }
+  return out;
 }
 
 TitanModel titan_model_of(const Model& model) {

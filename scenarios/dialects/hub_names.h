@@ -1,8 +1,10 @@
 #pragma once
 // Names under which others know our models.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/model.h"
 
@@ -11,8 +13,14 @@ namespace plait {
 /// The repository on huggingface.co, "meta-llama/Llama-3.1-8B", of a model that is a preset
 /// unchanged; else "".
 std::string_view hub_name_of(const Model& model);
-/// The preset that a repository or folder of that name holds; else "".
+/// The preset that a repository, folder or file of that name holds; else "". The publisher, and
+/// what says how it was tuned, quantised or packed, is left out of the name where the shape is the
+/// same.
 std::string preset_of_hub_name(std::string_view name);
+/// How many positions a release of that name has, where its preset has others; else 0.
+std::int64_t positions_of_hub_name(std::string_view name);
+/// Presets whose names are most like it, the likeliest first: other models than that.
+std::vector<std::string> presets_like(std::string_view name);
 
 /// Name and flavor of torchtitan, {"llama3", "8B"}; else empty.
 struct TitanModel {

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/hub_names.h"
 #include "scenarios/fields.h"
 #include "scenarios/machine.h"
 
@@ -22,7 +23,7 @@ using Tree = nlohmann::ordered_json;
 /// A file for --base that says what is missing, each part once.
 std::string example_of(const std::vector<std::string>& missing) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kExamples = {{
-      {"model", R"("model": "llama-3.1-8b")"},
+      {"model", R"("model": {"hf_config": "config.json"})"},
       {"workload.sequence_length", R"("workload": {"sequence_length": 4096, "global_batch": 64})"},
       {"workload.global_batch", R"("workload": {"sequence_length": 4096, "global_batch": 64})"},
       {"cluster", R"("cluster": {"preset": "hgx-h100", "nodes": 8})"},
@@ -34,6 +35,18 @@ std::string example_of(const std::vector<std::string>& missing) {
     if (is_missing && std::ranges::count(parts, example) == 0) parts.push_back(example);
   }
   return fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
+
+/// The field's at a path; "": all of it.
+const Shape& scenario_shape_at(const std::string& path) {
+  const Shape* shape = &scenario_shape();
+  if (path.empty()) return *shape;
+  for (const std::string& step : split_path(path)) {
+    const auto property = std::ranges::find(shape->properties, step, &Property::key);
+    PLAIT_CHECK(property != shape->properties.end(), "no field " + path);
+    shape = &property->shape;
+  }
+  return *shape;
 }
 
 class Merge {
@@ -64,7 +77,7 @@ class Merge {
       tree_["strategy"].erase("fsdp");
     }
     for (const Given& g : imported.given) {
-      if (of_another_task(g)) continue;
+      if (of_another_task(g) || (serves_ && g.by_default && is_stated(g.path))) continue;
       if (g.path == "placement.order") tree_.erase("placement");
       set(g.path, Tree::parse(g.value));
     }
@@ -101,16 +114,17 @@ class Merge {
     }
     if (missing.empty()) return;
     throw InputError({"D005",
-                      fmt::format("the file does not say {}", fmt::join(missing, ", ")),
+                      problem_of(missing),
                       {file_, 0, 0, ""},
                       "all that a scenario needs",
                       "give a scenario that says the rest with --base, or its parts alone: " +
-                          example_of(missing)});
+                          example_of(missing) + presets_near(missing)});
   }
 
   void share_out_the_ranks(std::vector<std::string>* warnings) {
     const std::string text = Tree{{"cluster", tree_["cluster"]}}.dump();
     const Cluster machine = parse_machine(text, file_);
+    widen_fp8(machine.device, warnings);
     const std::int64_t devices = machine.world_size();
     const auto counted = [&] { return size("tp") * size("pp") * size("cp") * size("ep"); };
     const std::string& axis = imported_.takes_rest;
@@ -167,6 +181,41 @@ class Merge {
   std::string text() const { return tree_.dump(2) + "\n"; }
 
  private:
+  bool lacks_model(const std::vector<std::string>& missing) const {
+    return !imported_.unknown_model.empty() && missing.front().starts_with("model");
+  }
+  std::string problem_of(std::vector<std::string> missing) const {
+    if (!lacks_model(missing)) {
+      return fmt::format("the file does not say {}", fmt::join(missing, ", "));
+    }
+    std::erase_if(missing, [](const std::string& m) { return m.starts_with("model."); });
+    return fmt::format("the model {} is no preset{}{}", imported_.unknown_model,
+                       missing.empty() ? "" : ", and the file does not say ",
+                       fmt::join(missing, ", "));
+  }
+  /// What they are is for the user to judge: they are other models.
+  std::string presets_near(const std::vector<std::string>& missing) const {
+    if (!lacks_model(missing)) return "";
+    const std::vector<std::string> near = presets_like(imported_.unknown_model);
+    if (near.empty()) return " (config.json is the model's own)";
+    return fmt::format(
+        " (config.json is the model's own; presets of a like name, which are other models: {})",
+        fmt::join(near, ", "));
+  }
+
+  /// On a device without products in fp8 vLLM widens fp8 weights as products read them (Marlin).
+  void widen_fp8(const Device& device, std::vector<std::string>* warnings) {
+    const Given* fp8 = given("serving.fp8_products");
+    if (!serves_ || fp8 == nullptr || fp8->value != "true" || device.peak_fp8.value > 0) return;
+    set("serving.fp8_products", false);
+    set("serving.weights", "fp8_weights");
+    if (find("serving.expert_weights") != nullptr) set("serving.expert_weights", "fp8_weights");
+    if (warnings == nullptr) return;
+    warnings->push_back(
+        fmt::format("W008: {} has no products in fp8: fp8 weights are read as widened by products",
+                    device.name));
+  }
+
   /// A server's ranks are all that there are: of a larger machine it has as many devices.
   void take_devices(const Cluster& machine, std::int64_t ranks,
                     std::vector<std::string>* warnings) {
@@ -216,17 +265,23 @@ class Merge {
     return at;
   }
 
+  /// Of the base, before anything of the file is set over it.
+  bool is_stated(const std::string& path) {
+    const std::size_t dot = path.rfind('.');
+    const Tree* above = dot == std::string::npos ? nullptr : find(path.substr(0, dot));
+    if (above == nullptr || !above->is_string()) return find(path) != nullptr;
+    return scenario_shape_at(path.substr(0, dot)).shorthand == path.substr(dot + 1);
+  }
+
   /// A text on the way stands for an object with one key: "bf16" for {"weights": "bf16"}.
   void set(const std::string& path, Tree value) {
     Tree* at = &tree_;
-    const Shape* shape = &scenario_shape();
+    std::string walked;
     for (const std::string& step : split_path(path)) {
-      if (at->is_string()) *at = Tree{{shape->shorthand, *at}};
+      if (at->is_string()) *at = Tree{{scenario_shape_at(walked).shorthand, *at}};
       if (!at->is_object()) *at = Tree::object();
       at = &(*at)[step];
-      const auto property = std::ranges::find(shape->properties, step, &Property::key);
-      PLAIT_CHECK(property != shape->properties.end(), "no field " + path);
-      shape = &property->shape;
+      walked += (walked.empty() ? "" : ".") + step;
     }
     *at = std::move(value);
   }

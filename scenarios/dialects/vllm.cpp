@@ -7,7 +7,9 @@
 #include "core/json.h"
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
+#include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/vllm_formats.h"
 #include "scenarios/dialects/vllm_speculation.h"
 
 namespace plait::vllm {
@@ -41,6 +43,13 @@ std::vector<ShellWord> words_of(const std::string& text, const std::string& file
   return with_names(std::move(words), kAliases);
 }
 
+/// The longest sequence that vLLM finds room for (vllm/engine/arg_utils.py).
+bool is_automatic(Arguments& args, std::string_view option) {
+  const Arguments::Option* given = args.find(option);
+  const std::string text = given == nullptr || given->values.empty() ? "" : given->values[0].text;
+  return text == "auto" || text == "-1";
+}
+
 /// "32k" is 32,000, "32K" 32,768 and "25.6k" 25,600 (vllm/engine/arg_utils.py, human_readable_int).
 std::optional<std::int64_t> readable_integer(Arguments& args, std::string_view option) {
   const std::optional<std::string> text = args.text(option);
@@ -61,13 +70,16 @@ std::optional<std::int64_t> readable_integer(Arguments& args, std::string_view o
   return std::llround(value);
 }
 
+NamedModel named(const std::string& name, int line) {
+  return {name, line, preset_of_hub_name(name)};
+}
 /// The model's repository or folder: behind "serve", or behind --model.
-std::string model_of(Arguments& args) {
-  if (const auto named = args.text("--model")) return *named;
+NamedModel model_of(Arguments& args) {
+  if (const auto name = args.text("--model")) return named(*name, args.line("--model"));
   const auto& words = args.leading();
   const auto serve = std::ranges::find(words, "serve", &ShellWord::text);
-  if (serve == words.end() || serve + 1 == words.end() || (serve + 1)->unknown) return "";
-  return (serve + 1)->text;
+  if (serve == words.end() || serve + 1 == words.end() || (serve + 1)->unknown) return {};
+  return named((serve + 1)->text, (serve + 1)->line);
 }
 
 /// What instances compute in and keep.
@@ -93,6 +105,10 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
   d.copy("--max-num-seqs", path + ".max_num_seqs");
   d.copy("--block-size", path + ".block_size");
   d.copy("--max-model-len", path + ".max_model_len");
+  if (limits.cache_tokens > 0) {
+    d.set("--num-gpu-blocks-override", ceil_div(limits.cache_tokens, limits.block_size));
+    if (limits.cache_tokens % limits.block_size == 0) d.say({path + ".kv_cache_tokens"});
+  }
   d.copy("--gpu-memory-utilization", path + ".gpu_memory_utilization");
   if (!limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
   d.set(limits.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
@@ -108,8 +124,18 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
   d.say({"serving.expert_parallel"});
 }
 
+/// A checkpoint that is published quantised is that of the scenario where its weights are the same.
+bool is_published_so(const Scenario& s) {
+  const CheckpointFormat* format = published_format(s.model.name);
+  if (format == nullptr) return true;
+  if (!s.serving) return false;
+  const ServingPrecision& p = s.serving->precision;
+  return name_of(p.weights) == format->weights && p.fp8_products == format->fp8_products &&
+         (p.fp8_products || name_of(p.experts) == format->experts);
+}
+
 void write_model(ExportDraft& d) {
-  const std::string_view hub = hub_name_of(d.scenario.model);
+  const std::string_view hub = is_published_so(d.scenario) ? hub_name_of(d.scenario.model) : "";
   d.set("", hub.empty() ? "\"$MODEL\"" : std::string(hub));
   if (!hub.empty()) d.say({"model"});
 }
@@ -152,10 +178,10 @@ class ServingReader {
  public:
   ServingReader(Arguments& args, Imported& out) : args_(args), out_(out) {}
 
-  /// `preset`: the model's, or "".
-  void read(const TypeName* type, const std::string& preset) {
+  void read(const TypeName* type, const NamedModel& model) {
     if (type != nullptr) out_.give("serving.dtype", json_quote(type->ours));  // or the workload's
-    read_formats(type);
+    read_quantization(args_, out_, model);
+    read_cache(type);
     read_states();
     if (const auto dp = args_.integer("--data-parallel-size")) {
       out_.give("strategy.dp", std::to_string(*dp), args_.line("--data-parallel-size"));
@@ -164,11 +190,13 @@ class ServingReader {
       if (const auto n = readable_integer(args_, option))
         give(option, "engine." + std::string(key), std::to_string(*n));
     }
+    read_length(model);
+    read_blocks();
     const char* memory = "--gpu-memory-utilization";
     if (const auto share = args_.number(memory))
       give(memory, "engine.gpu_memory_utilization", json_number(*share));
     read_flags();
-    read_prefix_caching(preset);
+    read_prefix_caching(model.preset);
   }
 
  private:
@@ -177,23 +205,51 @@ class ServingReader {
   };
   static constexpr Same kSizes[] = {{"--max-num-batched-tokens", "max_num_batched_tokens"},
                                     {"--max-num-seqs", "max_num_seqs"},
-                                    {"--block-size", "block_size"},
-                                    {"--max-model-len", "max_model_len"}};
+                                    {"--block-size", "block_size"}};
 
   void give(std::string_view option, const std::string& key, std::string json) {
-    out_.give("serving." + key, std::move(json), args_.line(option));
+    const std::string path = "serving." + key;
+    if (!args_.flag(option)) return out_.give_default(path, std::move(json));
+    out_.give(path, std::move(json), args_.line(option));
   }
-  void flag(std::string_view option, const char* key, bool means) {
-    const bool there = args_.flag(option);
-    give(option, key, there == means ? "true" : "false");
+  /// By default as long as the model has positions: vLLM does not start where the cache has no room
+  /// for one such sequence (vllm/v1/core/kv_cache_utils.py, check_enough_kv_cache_memory).
+  void read_length(const NamedModel& model) {
+    const char *option = "--max-model-len", *key = "engine.max_model_len";
+    if (is_automatic(args_, option)) return;
+    if (const auto n = readable_integer(args_, option))
+      return give(option, key, std::to_string(*n));
+    const Model* known = find_preset(model.preset);
+    if (known != nullptr) {
+      const std::int64_t own = positions_of_hub_name(model.name);
+      return give(option, key, std::to_string(own > 0 ? own : known->max_positions));
+    }
+    out_.warnings.emplace_back(
+        "W008: without --max-model-len a sequence may be as long as the model has positions: here "
+        "the longest request has room, unless the base says more");
+  }
+  void read_blocks() {
+    const char* option = "--num-gpu-blocks-override";
+    constexpr std::int64_t kTokens = 16;  // of a block, by default
+    const auto blocks = args_.integer(option);
+    if (!blocks) return;
+    const std::int64_t tokens = *blocks * args_.integer("--block-size").value_or(kTokens);
+    give(option, "engine.kv_cache_tokens", std::to_string(tokens));
+  }
+  /// "--no-..." denies each (argparse.BooleanOptionalAction); neither is "--no-...".
+  void flag(const std::string& name, const char* key, bool means) {
+    const std::string on = "--" + name, off = "--no-" + name;
+    args_.exclusive(on, off);
+    give(args_.flag(off) ? off : on, key, args_.flag(on) == means ? "true" : "false");
   }
   void read_flags() {
-    flag("--enable-expert-parallel", "expert_parallel", true);
-    flag("--async-scheduling", "engine.async_scheduling", true);
-    flag("--enforce-eager", "engine.cuda_graphs", false);
-    flag("--disable-custom-all-reduce", "engine.custom_all_reduce", false);
-    args_.exclusive("--enable-chunked-prefill", "--no-enable-chunked-prefill");
-    flag("--no-enable-chunked-prefill", "engine.chunked_prefill", false);
+    flag("enable-expert-parallel", "expert_parallel", true);
+    flag("async-scheduling", "engine.async_scheduling", true);
+    flag("enforce-eager", "engine.cuda_graphs", false);
+    flag("disable-custom-all-reduce", "engine.custom_all_reduce", false);
+    const char *on = "--enable-chunked-prefill", *off = "--no-enable-chunked-prefill";
+    args_.exclusive(on, off);
+    give(args_.flag(on) ? on : off, "engine.chunked_prefill", args_.flag(off) ? "false" : "true");
   }
   /// vLLM's default is on; here only for models of which it is described, as far as they are known.
   void read_prefix_caching(const std::string& preset) {
@@ -211,11 +267,7 @@ class ServingReader {
     const auto* named = std::ranges::find(kTypes, kept.value_or("auto"), &TypeName::vllm);
     if (named != std::end(kTypes)) give(states, "state_cache", json_quote(named->ours));
   }
-  void read_formats(const TypeName* type) {
-    const char* quantised = "--quantization";
-    const std::string by = args_.text(quantised).value_or("none");
-    if (by != "none" && by != "fp8") args_.unsupported(quantised, "weights by " + by);
-    give(quantised, "fp8_products", by == "fp8" ? "true" : "false");
+  void read_cache(const TypeName* type) {
     const char* cache = "--kv-cache-dtype";
     const std::string kept =
         args_.one_of(cache, {"auto", "fp8", "fp8_e4m3", "fp8_e5m2", "bf16", "fp16", "fp32"})
@@ -251,15 +303,19 @@ Imported read(const std::string& text, const std::string& file) {
   Arguments args(words_of(text, file), file, Dashes::kOneOrTwo);
   Imported out;
   out.serves = true;
-  const std::string model = model_of(args);
-  const std::string preset = preset_of_hub_name(model);
-  if (!preset.empty()) {
-    out.give("model", json_quote(preset), args.line("--model"));
-  } else if (!model.empty()) {
-    warn_unread({"the model " + model + ", which is no preset"}, out.warnings);
+  const NamedModel model = model_of(args);
+  if (!model.preset.empty()) {
+    out.give("model", json_quote(model.preset), model.line);
+    const std::int64_t positions = positions_of_hub_name(model.name);
+    if (positions > 0) out.give("model.max_positions", std::to_string(positions), model.line);
+  } else if (!model.name.empty()) {
+    out.unknown_model = model.name;
+    warn_unread({"the model " + model.name + ", which is no preset"}, out.warnings);
   }
   const auto size = [&](const char* option, const char* path) {
-    out.give(path, std::to_string(args.integer(option).value_or(1)), args.line(option));
+    const auto ranks = args.integer(option);
+    if (!ranks) return out.give_default(path, "1");
+    out.give(path, std::to_string(*ranks), args.line(option));
   };
   size("--tensor-parallel-size", "strategy.tp");
   size("--pipeline-parallel-size", "strategy.pp");
@@ -273,9 +329,9 @@ Imported read(const std::string& text, const std::string& file) {
     out.give("workload.precision.weights", json_quote(type->ours), args.line("--dtype"));
   }
   out.give("strategy.zero_stage", "0");
-  ServingReader(args, out).read(type, preset);
+  ServingReader(args, out).read(type, model);
   read_speculation(args, out, file);
-  out.foreign = args.knows_none() && model.empty();
+  out.foreign = args.knows_none() && model.name.empty();
   args.report_unread(out.warnings);
   return out;
 }

@@ -65,13 +65,112 @@ TEST(ImportVllm, SettingsOfServingAreReadOverABaseThatServes) {
   ASSERT_TRUE(s.serving);
   EXPECT_TRUE(s.serving->expert_parallel);
   EXPECT_EQ(s.serving->precision.activations, DType::kFp16);
-  EXPECT_EQ(s.serving->precision.kv_cache, DType::kFp16);  // auto
   EXPECT_EQ(s.serving->limits.max_context, 4096);
   EXPECT_FALSE(s.serving->limits.chunked_prefill);
-  EXPECT_TRUE(s.serving->limits.graphs);           // no --enforce-eager
   EXPECT_EQ(s.serving->limits.max_sequences, 77);  // vLLM's depends on the device
   EXPECT_EQ(s.strategy.mesh[Axis::kDp], 1);
   EXPECT_TRUE(s.warnings.empty());
+}
+
+// What the base says holds until the command says otherwise.
+TEST(ImportVllm, AnAbsentOptionChangesNothingThatTheBaseSays) {
+  const auto read = [](const std::string& options, const char* base = kServes) {
+    return *imported(Dialect::kVllm, "vllm serve x --tensor-parallel-size 4 " + options, base)
+                .serving;
+  };
+  EXPECT_EQ(read("--dtype half").precision.kv_cache, DType::kFp8);
+  EXPECT_EQ(read("--dtype half --kv-cache-dtype auto").precision.kv_cache, DType::kFp16);
+  EXPECT_FALSE(read("").limits.graphs);
+  EXPECT_TRUE(read("--no-enforce-eager").limits.graphs);
+  const char* const narrow = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100",
+    "serving": {"fp8_products": true, "engine": {"chunked_prefill": false}}})";
+  EXPECT_TRUE(read("", narrow).precision.fp8_products);
+  EXPECT_FALSE(read("", narrow).limits.chunked_prefill);
+  EXPECT_TRUE(read("--enable-chunked-prefill", narrow).limits.chunked_prefill);
+  EXPECT_FALSE(read("--quantization awq", narrow).precision.fp8_products);
+  const Scenario whole = imported(Dialect::kVllm, "vllm serve x", R"({"model": "llama-3.1-8b",
+    "cluster": "hgx-h100", "serving": {}, "strategy": {"tp": 2}})");
+  EXPECT_EQ(whole.strategy.mesh[Axis::kTp], 2);
+}
+
+TEST(ImportVllm, CheckpointsThatAreQuantisedAreReadSo) {
+  const auto read = [](const std::string& line) {
+    return imported(Dialect::kVllm, "vllm serve " + line,
+                    R"({"cluster": "hgx-h100", "serving": {}})")
+        .serving->precision;
+  };
+  EXPECT_TRUE(read("deepseek-ai/DeepSeek-R1-0528 -tp 8").fp8_products);
+  EXPECT_FALSE(read("deepseek-ai/DeepSeek-R1-Distill-Llama-8B").fp8_products);
+  const ServingPrecision oss = read("openai/gpt-oss-20b");
+  EXPECT_EQ(oss.experts, WeightFormat::kMxfp4);
+  EXPECT_EQ(oss.weights, WeightFormat::kPlain);
+  EXPECT_EQ(read("Qwen/Qwen2.5-72B-Instruct-AWQ -q awq_marlin").weights, WeightFormat::kInt4);
+  EXPECT_EQ(read("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8 -q gptq").weights, WeightFormat::kInt8);
+  EXPECT_EQ(read("meta-llama/Llama-3.1-8B -q gptq_marlin").weights, WeightFormat::kInt4);
+  EXPECT_EQ(read("nvidia/Llama-3.3-70B-Instruct-FP4 -q modelopt").weights, WeightFormat::kNvfp4);
+  EXPECT_TRUE(read("meta-llama/Llama-3.1-8B -q fp8").fp8_products) << "as it is loaded";
+  EXPECT_EQ(warnings(Dialect::kVllm, "vllm serve nvidia/Llama-3.3-70B-Instruct-FP4"),
+            "W008: weights in nvfp4 have products in fp4, where the device has them, which are "
+            "predicted in the type of activations\n");
+}
+
+// 29,568 columns of the MLP are 231 groups of 128, which 2 devices do not share evenly.
+TEST(ImportVllm, ModelsThatArePaddedForTheirGroupsAreReadSo) {
+  const auto width = [](const std::string& model) {
+    return imported(Dialect::kVllm, "vllm serve " + model, R"({"cluster": "hgx-h100"})")
+        .model.ffn_hidden;
+  };
+  EXPECT_EQ(width("Qwen/Qwen2.5-72B-Instruct-AWQ"), 29696);
+  EXPECT_EQ(width("Qwen/Qwen2.5-72B-Instruct"), 29568);
+}
+
+// vllm/config/model.py: a method that is not the checkpoint's is refused.
+TEST(ImportVllm, AMethodIsTheCheckpoints) {
+  const auto refused = [](const std::string& line) {
+    return refusal(Dialect::kVllm, "vllm serve " + line, kServes);
+  };
+  EXPECT_EQ(refused("Qwen/Qwen2.5-72B-Instruct-AWQ -q fp8"), "D004 line 1");
+  EXPECT_EQ(refused("Qwen/Qwen3-8B-FP8 \\\n -q awq"), "D004 line 2");
+  EXPECT_EQ(refused("x -q torchao"), "D006 line 1");
+  EXPECT_NE(warnings(Dialect::kVllm, "vllm serve x -q compressed-tensors")
+                .find("W007: not read: --quantization compressed-tensors"),
+            std::string::npos);
+}
+
+TEST(ImportVllm, WeightsInFp8AreWidenedWhereTheDeviceHasNoSuchProducts) {
+  const ServingPrecision p =
+      imported(Dialect::kVllm, "vllm serve Qwen/Qwen3-8B-FP8", R"({"cluster": "dgx-a100"})")
+          .serving->precision;
+  EXPECT_FALSE(p.fp8_products);
+  EXPECT_EQ(p.weights, WeightFormat::kFp8);
+}
+
+// vLLM's default is the model's own maximum.
+TEST(ImportVllm, WithoutALengthSequencesAreAsLongAsPositionsGo) {
+  const auto length = [](const std::string& line) {
+    return imported(Dialect::kVllm, "vllm serve " + line, R"({"cluster": "hgx-h100"})")
+        .serving->limits.max_context;
+  };
+  EXPECT_EQ(length("meta-llama/Llama-3.1-8B"), 131072);
+  EXPECT_EQ(length("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8"), 262144);
+  EXPECT_EQ(length("meta-llama/Llama-3.1-8B --max-model-len 4096"), 4096);
+  EXPECT_LT(length("meta-llama/Llama-3.1-8B --max-model-len auto"), 4096) << "what is asked for";
+  EXPECT_EQ(imported(Dialect::kVllm, "vllm serve Qwen/Qwen3-8B --num-gpu-blocks-override 100",
+                     R"({"cluster": "hgx-h100"})")
+                .serving->limits.cache_tokens,
+            1600);
+}
+
+TEST(ImportVllm, AModelThatIsNoPresetIsSaidToBeNone) {
+  try {
+    imported(Dialect::kVllm, "vllm serve Qwen/Qwen2-7B-Instruct", R"({"cluster": "hgx-h100"})");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().problem, "the model Qwen/Qwen2-7B-Instruct is no preset");
+    EXPECT_NE(e.text().cure.find("hf_config"), std::string::npos);
+    EXPECT_NE(e.text().cure.find("qwen-2.5-7b"), std::string::npos);
+    EXPECT_EQ(e.text().cure.find("llama"), std::string::npos);
+  }
 }
 
 TEST(ImportVllm, ShortOptionsMeanWhatLongOnesDo) {
@@ -83,7 +182,10 @@ TEST(ImportVllm, ShortOptionsMeanWhatLongOnesDo) {
   EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
   EXPECT_TRUE(s.serving->precision.fp8_products);
   EXPECT_EQ(warnings(Dialect::kVllm, "vllm serve x -tp 2 -O3 -cc '{}'"),
-            "W007: not read: the model x, which is no preset\nW007: not read: -O3, -cc\n");
+            "W007: not read: the model x, which is no preset\n"
+            "W008: without --max-model-len a sequence may be as long as the model has positions: "
+            "here the longest request has room, unless the base says more\n"
+            "W007: not read: -O3, -cc\n");
   EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x -tp 2 --tensor-parallel-size 4"), "D004 line 1");
 }
 
@@ -120,7 +222,6 @@ TEST(ImportVllm, AServerTakesTheDevicesThatItCounts) {
 TEST(ImportVllm, SettingsOfServingAreRefusedOverABaseThatTrains) {
   const std::string line = "vllm serve x --tensor-parallel-size 8\\\n --enable-expert-parallel";
   EXPECT_EQ(refusal(Dialect::kVllm, line), "D008 line 2");
-  EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x --quantization awq", kServes), "D006 line 1");
 }
 
 }  // namespace plait::import_test

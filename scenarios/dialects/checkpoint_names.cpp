@@ -1,0 +1,120 @@
+#include "scenarios/dialects/checkpoint_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "core/error.h"
+#include "core/spelling.h"
+
+namespace plait {
+namespace {
+
+constexpr std::string_view kOfInt8 =
+    "products of 8-bit integers, which are predicted in the type of activations";
+constexpr std::string_view kOfFp4 =
+    "products in fp4, where the device has them, which are predicted in the type of activations";
+constexpr std::string_view kOfBlocks = "blocks of 64, which are read as groups of 128";
+
+// Router, output matrix and embedding stay as they were (the ignored modules of LLM Compressor's
+// and ModelOpt's recipes).
+constexpr std::array kFormats = {
+    CheckpointFormat{"plain", "plain", "plain", false, {}},
+    CheckpointFormat{"fp8", "plain", "plain", true, {}},
+    CheckpointFormat{"int8", "int8", "int8", false, {}},
+    CheckpointFormat{"w8a8", "int8", "int8", false, kOfInt8},
+    CheckpointFormat{"int4", "int4", "int4", false, {}},
+    CheckpointFormat{"nf4", "int4", "int4", false, kOfBlocks},
+    CheckpointFormat{"nvfp4", "nvfp4", "nvfp4", false, kOfFp4},
+    CheckpointFormat{"nvfp4a16", "nvfp4", "nvfp4", false, {}},
+    CheckpointFormat{"mxfp4", "mxfp4", "mxfp4", false, {}},
+    CheckpointFormat{"mxfp4 experts", "plain", "mxfp4", false, {}},
+};
+
+struct FormatWord {
+  std::string_view word, format;
+};
+// Of a name that has several the first of these counts: "GPTQ-Int8" is int8, and GPTQ alone has 4
+// bits.
+constexpr FormatWord kWords[] = {
+    {"int8", "int8"},      {"8bit", "int8"},         {"w8a16", "int8"},  {"nvfp4a16", "nvfp4a16"},
+    {"nvfp4", "nvfp4"},    {"fp4", "nvfp4"},         {"mxfp4", "mxfp4"}, {"fp8", "fp8"},
+    {"w8a8", "w8a8"},      {"bnb", "nf4"},           {"nf4", "nf4"},     {"w4a16", "int4"},
+    {"awq", "int4"},       {"gptq", "int4"},         {"int4", "int4"},   {"4bit", "int4"},
+    {"autoround", "int4"}, {"bf16", "plain"},        {"fp16", "plain"},  {"f16", "plain"},
+    {"f32", "plain"},      {"unquantized", "plain"},
+};
+/// Words that say how a format was made.
+constexpr std::string_view kOfMaking[] = {"dynamic", "static", "block",     "blockwise",  "tensor",
+                                          "kv",      "per",    "quantized", "g128",       "g32",
+                                          "marlin",  "v2",     "calib",     "smoothquant"};
+
+struct Published {
+  std::string_view preset, format;
+};
+// DeepSeek-AI 2024 (arXiv 2412.19437), section 3.3, and quantization_config of config.json:
+// quant_method fp8, blocks of 128 x 128; Kimi-K2's model card: "block-fp8"; OpenAI 2025 (arXiv
+// 2508.10925), section 2.1: weights of experts in MXFP4.
+constexpr Published kPublished[] = {{"deepseek-v3", "fp8"},
+                                    {"deepseek-r1", "fp8"},
+                                    {"kimi-k2", "fp8"},
+                                    {"gpt-oss-20b", "mxfp4 experts"},
+                                    {"gpt-oss-120b", "mxfp4 experts"}};
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// A dot between digits is a number's.
+bool is_joint(std::string_view text, std::size_t at) {
+  if (text[at] != '.') return std::string_view("-_: ").find(text[at]) != std::string_view::npos;
+  return at == 0 || at + 1 == text.size() || !is_digit(text[at - 1]) || !is_digit(text[at + 1]);
+}
+
+}  // namespace
+
+std::vector<std::string> words_of_name(std::string_view name) {
+  while (name.ends_with('/')) name.remove_suffix(1);
+  const std::string last = lower_case(name.substr(name.rfind('/') + 1));
+  std::vector<std::string> words;
+  for (std::size_t begin = 0, at = 0; at <= last.size(); ++at) {
+    if (at < last.size() && !is_joint(last, at)) continue;
+    if (at > begin) words.push_back(last.substr(begin, at - begin));
+    begin = at + 1;
+  }
+  return words;
+}
+
+std::vector<std::string> words_of_model(std::string_view name) {
+  std::vector<std::string> out;
+  bool behind = false;
+  for (std::string& word : words_of_name(name)) {
+    const bool format = std::ranges::find(kWords, word, &FormatWord::word) != std::end(kWords);
+    behind = behind || format || word == "quantized";
+    const bool making = behind && std::ranges::count(kOfMaking, word) != 0;
+    if (!format && !making) out.push_back(std::move(word));
+  }
+  return out;
+}
+
+const CheckpointFormat& checkpoint_format(std::string_view name) {
+  const auto* found = std::ranges::find(kFormats, name, &CheckpointFormat::name);
+  PLAIT_CHECK(found != kFormats.end(), "no format " + std::string(name));
+  return *found;
+}
+
+const CheckpointFormat* published_format(std::string_view preset) {
+  const auto* found = std::ranges::find(kPublished, preset, &Published::preset);
+  return found == std::end(kPublished) ? nullptr : &checkpoint_format(found->format);
+}
+
+const CheckpointFormat* format_in_name(std::string_view name, std::string_view preset) {
+  const std::vector<std::string> words = words_of_name(name);
+  const auto* found = std::ranges::find_if(
+      kWords, [&](const FormatWord& w) { return std::ranges::count(words, w.word) != 0; });
+  const CheckpointFormat* published = published_format(preset);
+  if (found == std::end(kWords)) return published;
+  // gpt-oss-20b-MXFP4 is gpt-oss-20b.
+  const bool same = published != nullptr && published->experts == found->format;
+  return same ? published : &checkpoint_format(found->format);
+}
+
+}  // namespace plait
