@@ -50,7 +50,8 @@ std::vector<ShellWord> with_names(std::vector<ShellWord> words, std::span<const 
   return words;
 }
 
-Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes)
+Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes,
+                     std::span<const std::string_view> lists)
     : file_(std::move(file)) {
   bool open = false;
   for (const ShellWord& word : words) {
@@ -69,7 +70,7 @@ Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dash
   }
   for (const Option& o : options_) {
     const auto first = std::ranges::find(options_, o.name, &Option::name);
-    if (same_values(first->values, o.values)) continue;
+    if (same_values(first->values, o.values) || std::ranges::count(lists, o.name) != 0) continue;
     throw InputError({"D004",
                       fmt::format("{} stands in line {} with another value", o.name, first->line),
                       at(o), "each option once", "remove one of the two"});
@@ -85,6 +86,17 @@ const Arguments::Option* Arguments::find(std::string_view name) {
     if (found == nullptr) found = &o;
   }
   return found;
+}
+
+std::vector<ShellWord> Arguments::values_of(std::string_view name) {
+  std::vector<ShellWord> out;
+  if (find(name) == nullptr) return out;
+  for (const Option& o : options_) {
+    if (o.name != name) continue;
+    if (o.values.empty() || o.values.front().unknown) malformed(o, "a value");
+    out.push_back(o.values.front());
+  }
+  return out;
 }
 
 int Arguments::line(std::string_view name) {

@@ -29,8 +29,10 @@ std::vector<ShellWord> with_names(std::vector<ShellWord> words, std::span<const 
 
 class Arguments {
  public:
-  /// Throws InputError D004 where an option stands twice with different values.
-  Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes = Dashes::kTwo);
+  /// Throws InputError D004 where an option stands twice with different values, but for those of
+  /// `lists`, whose values add up.
+  Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes = Dashes::kTwo,
+            std::span<const std::string_view> lists = {});
 
   struct Option {
     std::string name;  // "--tensor-parallel-size", with dashes
@@ -42,6 +44,8 @@ class Arguments {
   /// The option as given, or nothing; it counts as read.
   const Option* find(std::string_view name);
   bool flag(std::string_view name) { return find(name) != nullptr; }
+  /// All values of one of `lists`, of every time that it stands there.
+  std::vector<ShellWord> values_of(std::string_view name);
   /// Its line, 0 where it is absent.
   int line(std::string_view name);
   /// Its value. Throws InputError D003 where there is none of that kind.

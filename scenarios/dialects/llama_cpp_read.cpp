@@ -7,13 +7,16 @@
 #include "core/json.h"
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
-#include "scenarios/dialects/gguf_names.h"
 #include "scenarios/dialects/llama_cpp.h"
+#include "scenarios/dialects/llama_cpp_load.h"
+#include "scenarios/dialects/llama_cpp_overrides.h"
+#include "scenarios/dialects/llama_cpp_weights.h"
 
 namespace plait::llama_cpp {
 namespace {
 
 constexpr std::array<std::string_view, 3> kPrograms = {"llama-server", "llama-cli", "llama-bench"};
+constexpr std::string_view kServer = kPrograms[0], kBenchmark = kPrograms[2];
 
 constexpr Alias kAliases[] = {
     {"-m", "--model"},          {"-hf", "--hf-repo"},
@@ -25,58 +28,64 @@ constexpr Alias kAliases[] = {
     {"-ctv", "--cache-type-v"}, {"-fa", "--flash-attn"},
     {"-kvo", "--kv-offload"},   {"-nkvo", "--no-kv-offload"},
     {"-cmoe", "--cpu-moe"},     {"-ncmoe", "--n-cpu-moe"},
+    {"-hff", "--hf-file"},      {"-mu", "--model-url"},
+    {"-kvu", "--kv-unified"},   {"-no-kvu", "--no-kv-unified"},
+    {"-dev", "--device"},       {"-ot", "--override-tensor"},
+    {"-fit", "--fit"},
 };
+/// Of which llama-bench has others.
+constexpr Alias kOfAnswers[] = {{"-n", "--predict"}, {"--n-predict", "--predict"}};
+constexpr Alias kOfBenchmark[] = {
+    {"--n-prompt", "-p"}, {"--n-gen", "-n"}, {"--n-depth", "-d"}, {"--repetitions", "-r"}};
+/// Options that add up.
+constexpr std::string_view kLists[] = {"--override-tensor", "-p", "-n", "-d"};
+
+/// The program that `text` starts, or "".
+std::string_view program_in(std::string_view text) {
+  const auto* found = std::ranges::find_if(
+      kPrograms, [&](std::string_view p) { return text.find(p) != std::string_view::npos; });
+  return found == kPrograms.end() ? std::string_view() : *found;
+}
+
+/// Devices that CUDA_VISIBLE_DEVICES=0,1 in front of the command leaves; 0: it is not there.
+std::int64_t visible_devices(std::string_view text) {
+  constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES=";
+  const std::size_t at = text.find(kName);
+  if (at == std::string_view::npos) return 0;
+  const std::size_t line = text.rfind('\n', at) + 1;  // npos + 1 is 0
+  if (text.substr(line, at - line).find('#') != std::string_view::npos) return 0;
+  const std::string_view behind = text.substr(at + kName.size());
+  const std::string_view list = behind.substr(0, behind.find_first_of(" \t\r\n;&"));
+  if (list.empty() || list.find('$') != std::string_view::npos) return 0;
+  return std::ranges::count(list, ',') + 1;
+}
 
 /// What is absent has llama.cpp's default.
 class Reader {
  public:
-  Reader(Arguments& args, Imported& out) : args_(args), out_(out) {}
+  Reader(Arguments& args, std::string_view program, Imported& out)
+      : args_(args), program_(program), out_(out) {}
 
-  void read() {
-    for (const char* option : {"--model", "--hf-repo"}) read_model(option);
+  /// `visible`: devices, where that is known; 0: all that there are.
+  void read(std::int64_t visible) {
+    out_.give("serving.engine.kernels", json_quote("llama_cpp"));
+    preset_ = read_weights(args_, out_);
     read_layers();
     read_experts();
-    read_devices();
+    read_devices(visible);
     read_attention();
     read_cache();
     read_slots();
     read_batches();
+    read_load(args_, program_ == kBenchmark, out_);
   }
 
  private:
   void give(std::string_view option, const std::string& path, std::string json) {
+    if (!args_.flag(option)) return out_.give_default(path, std::move(json));
     out_.give(path, std::move(json), args_.line(option));
   }
   void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
-
-  void read_model(const char* option) {
-    const Arguments::Option* given = args_.find(option);
-    if (given == nullptr || given->values.empty() || given->values.front().unknown) return;
-    const std::string& path = given->values.front().text;
-    const GgufName name = gguf_name(path);
-    if (name.preset.empty()) {
-      warn_unread({"the model " + path + ", which is no preset"}, out_.warnings);
-    } else {
-      preset_ = name.preset;
-      give(option, "model", json_quote(name.preset));
-    }
-    read_encoding(option, name);
-  }
-  void read_encoding(const char* option, const GgufName& name) {
-    if (name.encoding.empty()) return;
-    if (name.weights.empty()) {
-      return warn_unread({"weights in " + name.encoding}, out_.warnings);
-    }
-    const bool mixed = name.experts.empty() && name.weights != "plain";
-    if (name.encoding != name.weights && mixed) {
-      near(fmt::format("weights in {}, which mixes formats, are read as {}", name.encoding,
-                       name.weights));
-    }
-    give(option, "serving.weights", json_quote(name.weights));
-    give(option, "serving.head_weights", json_quote(name.head));
-    if (!name.experts.empty()) give(option, "serving.expert_weights", json_quote(name.experts));
-    if (!name.dtype.empty()) give(option, "serving.dtype", json_quote(name.dtype));
-  }
 
   /// A number, "all", or "auto": what fits; -1 and less are these as numbers.
   void read_layers() {
@@ -91,14 +100,27 @@ class Reader {
   static constexpr std::int64_t kLeast = -(std::int64_t{1} << 31);
 
   void read_experts() {
-    const char *some = "--n-cpu-moe", *all = "--cpu-moe";
+    const char *some = "--n-cpu-moe", *all = "--cpu-moe", *by_name = "--override-tensor";
     args_.exclusive(some, all);
+    const auto overridden = experts_overridden(args_, preset_, out_);
     if (args_.flag(all)) {
       const Model* model = find_preset(preset_);
       const std::int64_t layers = model == nullptr ? kMoreThanAnyModelHas : model->layers;
       return give(all, "serving.layers.host_experts", std::to_string(layers));
     }
-    give(some, "serving.layers.host_experts", std::to_string(args_.integer(some, 0).value_or(0)));
+    const std::int64_t counted = args_.integer(some, 0).value_or(fits_experts() ? -1 : 0);
+    give(overridden ? by_name : some, "serving.layers.host_experts",
+         std::to_string(overridden ? std::max(counted, *overridden) : counted));
+  }
+  /// What looks for what fits leaves experts off the devices before whole layers (common/fit.cpp);
+  /// llama-bench does not look.
+  bool fits_experts() {
+    const Arguments::Option* layers = args_.find("--n-gpu-layers");
+    const std::string given = layers == nullptr ? "auto" : *args_.text("--n-gpu-layers");
+    const bool looks = args_.one_of("--fit", {"on", "off"}).value_or("on") == "on";
+    const Model* model = find_preset(preset_);
+    const bool mixes = model != nullptr && model->experts > 0;
+    return mixes && looks && program_ != kBenchmark && (given == "auto" || given == "-1");
   }
   static constexpr std::int64_t kMoreThanAnyModelHas = 999;
 
@@ -128,22 +150,37 @@ class Reader {
     return value;
   }
 
-  /// The devices of --tensor-split, or all that the base has.
-  void read_devices() {
+  /// Those of --device; 0: not said.
+  std::int64_t read_named_devices() {
+    const auto names = args_.text("--device");
+    if (!names) return 0;
+    if (*names == "none") args_.unsupported("--device", "no device at all");
+    return std::ranges::count_if(*names, [](char c) { return c == ',' || c == '/'; }) + 1;
+  }
+
+  /// The devices of --tensor-split or --device, or those that are visible, or all that the base
+  /// has.
+  void read_devices(std::int64_t visible) {
     const char* option = "--split-mode";
     const std::string mode =
         args_.one_of(option, {"none", "layer", "row", "tensor"}).value_or("layer");
-    const std::int64_t devices = mode == "none" ? 1 : read_shares();
+    const std::int64_t named = read_named_devices(), shares = read_shares();
+    const std::int64_t devices = mode == "none" ? 1
+                                 : shares > 0   ? shares
+                                 : named > 0    ? named
+                                                : visible;
     const bool layers = mode == "layer" || mode == "none";
     const char *axis = layers ? "pp" : "tp", *other = layers ? "tp" : "pp";
     if (devices == 0) {
       out_.takes_rest = axis;
     } else {
-      give("--tensor-split", fmt::format("strategy.{}", axis), std::to_string(devices));
+      const int line = args_.line(mode == "none" ? option
+                                  : shares > 0   ? "--tensor-split"
+                                                 : "--device");
+      out_.give(fmt::format("strategy.{}", axis), std::to_string(devices), line);
     }
     give(option, fmt::format("strategy.{}", other), "1");
     give(option, "serving.layers.split", json_quote(mode == "row" ? "row" : "layer"));
-    if (args_.flag("--fit")) args_.one_of("--fit", {"on", "off"});
   }
 
   /// Without a value as before pull request 15434; 1, 0 and -1 as in 15746.
@@ -159,7 +196,8 @@ class Reader {
     args_.exclusive(on, off);
     const Arguments::Option* stays = args_.find(off);  // llama-bench: -nkvo 0 or 1
     const bool denied = stays != nullptr && !stays->values.empty() && stays->values[0].text == "0";
-    give(off, "serving.layers.cache_on_host", stays != nullptr && !denied ? "true" : "false");
+    give(args_.flag(on) ? on : off, "serving.layers.cache_on_host",
+         stays != nullptr && !denied ? "true" : "false");
   }
 
   void read_cache() {
@@ -179,21 +217,56 @@ class Reader {
     give(k, "serving.kv_cache", json_quote(type->ours));
   }
 
-  /// Slots that are counted have equal parts of the context. By default llama-server has 4, which
-  /// share it (tools/server/server.cpp).
+  /// Slots that are counted have equal parts of the context, unless --kv-unified lets them share
+  /// it. By default llama-server has 4 that do (tools/server/server.cpp).
   void read_slots() {
-    const char *slots = "--parallel", *context = "--ctx-size";
+    const char* slots = "--parallel";
     const std::int64_t counted = std::max<std::int64_t>(args_.integer(slots, -1).value_or(0), 0);
-    const bool serves = std::ranges::any_of(args_.leading(), [](const ShellWord& word) {
-      return word.text.ends_with(kPrograms.front());
-    });
+    const bool serves = program_ == kServer;
     const std::int64_t there = counted > 0 ? counted : serves ? 4 : 1;
     give(slots, "serving.engine.max_num_seqs", std::to_string(there));
+    const char *one = "--kv-unified", *each = "--no-kv-unified";
+    args_.exclusive(one, each);
+    const bool automatic = serves && counted == 0;  // which sets it
+    const bool shared = automatic || args_.flag(one);
+    args_.flag(each);
+    read_context(shared ? 1 : there);
+  }
+
+  /// The cache of all slots, and the longest sequence of one. Without a size it is the model's own,
+  /// or so much of it as --fit finds room for (common/fit.cpp).
+  void read_context(std::int64_t parts) {
+    const char* context = "--ctx-size";
     const std::int64_t tokens = args_.integer(context, 0).value_or(0);
-    if (tokens == 0) return;  // the model's
-    const std::int64_t each = tokens / std::max<std::int64_t>(counted, 1);
-    if (each == 0) args_.malformed(context, "at least a token for each of --parallel");
-    give(context, "serving.engine.max_model_len", std::to_string(each));
+    const bool fits = args_.one_of("--fit", {"on", "off"}).value_or("on") == "on";
+    if (tokens == 0) return program_ == kBenchmark ? void() : read_whole_context(fits);
+    if (tokens < parts) args_.malformed(context, "at least a token for each of --parallel");
+    give(context, "serving.engine.max_model_len", std::to_string(capped(tokens / parts)));
+    give(context, "serving.engine.kv_cache_tokens", std::to_string(tokens));
+  }
+  /// A slot's context is no longer than the model's (tools/server/server-context.cpp).
+  std::int64_t capped(std::int64_t tokens) {
+    const Model* model = find_preset(preset_);
+    if (model == nullptr || tokens <= positions_of(*model)) return tokens;
+    near(fmt::format("a context of {} tokens is capped to the {} that {} has positions for", tokens,
+                     positions_of(*model), preset_));
+    return positions_of(*model);
+  }
+  void read_whole_context(bool fits) {
+    const Model* model = find_preset(preset_);
+    if (!fits && model != nullptr) {
+      const std::string positions = std::to_string(positions_of(*model));
+      out_.give_default("serving.engine.max_model_len", positions);
+      return out_.give_default("serving.engine.kv_cache_tokens", positions);
+    }
+    near("without --ctx-size the context is the model's own" +
+         (model == nullptr ? "" : fmt::format(", {} tokens", positions_of(*model))) +
+         ", or what --fit finds room for, 4096 at least: here the longest request has room, unless "
+         "the base says more");
+  }
+  std::int64_t positions_of(const Model& model) const {
+    const auto given = std::ranges::find(out_.given, "model.max_positions", &Given::path);
+    return given == out_.given.end() ? model.max_positions : std::stoll(given->value);
   }
 
   /// A batch is computed in micro-batches, each of which is a step.
@@ -211,23 +284,25 @@ class Reader {
   }
 
   Arguments& args_;
+  std::string_view program_;
   Imported& out_;
   std::string preset_;
 };
 
 }  // namespace
 
-bool starts(std::string_view text) {
-  return std::ranges::any_of(
-      kPrograms, [&](std::string_view p) { return text.find(p) != std::string_view::npos; });
-}
+bool starts(std::string_view text) { return !program_in(text).empty(); }
 
 Imported read(const std::string& text, const std::string& file) {
-  Arguments args(with_names(shell_words(text, file), kAliases), file, Dashes::kOneOrTwo);
+  const std::string_view program = program_in(text);
+  std::vector<ShellWord> words = with_names(shell_words(text, file), kAliases);
+  words = program == kBenchmark ? with_names(std::move(words), kOfBenchmark)
+                                : with_names(std::move(words), kOfAnswers);
+  Arguments args(words, file, Dashes::kOneOrTwo, kLists);
   Imported out;
   out.serves = true;
-  Reader(args, out).read();
-  out.foreign = args.knows_none() && !starts(text);
+  Reader(args, program, out).read(visible_devices(text));
+  out.foreign = args.knows_none() && program.empty();
   args.report_unread(out.warnings);
   return out;
 }

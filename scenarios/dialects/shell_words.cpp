@@ -58,7 +58,7 @@ class Reader {
       piece(out);
     }
     const std::size_t equals = out.text.find('=');
-    if (is_assignment(out.text, equals)) {
+    if (is_assignment(out.text, equals) && !is_value(out)) {
       assign(out, equals, quoted);
     } else if (!out.text.empty() || (quoted && expansions == expansions_)) {
       const bool splits = in_array_ && quoted && out.text.starts_with("--") &&
@@ -91,6 +91,14 @@ class Reader {
     inner.variables_ = variables_;
     inner.begins_ = std::exchange(begins_, false);
     for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
+  }
+
+  /// Behind an option on its line: "-ot exps=CPU".
+  bool is_value(const ShellWord& word) const {
+    if (begins_ || in_array_ || words_.empty()) return false;
+    const ShellWord& last = words_.back();
+    return last.line == word.line && last.text.starts_with('-') &&
+           last.text.find('=') == std::string::npos;
   }
 
   static bool is_assignment(const std::string& text, std::size_t equals) {

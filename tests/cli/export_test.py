@@ -111,6 +111,23 @@ class Import(CommandTest):
                  for file in (DESKTOP, back)]
         self.assertEqual(served[0], served[1])
 
+    def test_servers_as_people_start_them_are_served(self):
+        """A machine is all that the base says; at home one user is served."""
+        for line, base in [
+                ("llama-server -hf unsloth/Qwen3-30B-A3B-Instruct-2507-GGUF:UD-Q4_K_XL -ot exps=CPU",
+                 "rtx-4090-8"),
+                ("CUDA_VISIBLE_DEVICES=0 llama-server -m Llama-3.1-8B-Q4_K_M.gguf -c 32768", "rtx-4090-8"),
+                ("llama-bench -m gpt-oss-20b-F16.gguf -p 512 -n 128 -dev CUDA0", "rtx-4090-8"),
+                ("vllm serve openai/gpt-oss-20b", "hgx-h100"),
+                ("vllm serve Qwen/Qwen2.5-72B-Instruct-AWQ", "hgx-h100"),
+                ("vllm serve Qwen/Qwen3-8B-FP8", "dgx-a100")]:
+            with self.subTest(line):
+                command, out = self.file("serve.sh", line), self.folder / "out.json"
+                self.run_ok("import", command, "--base", json.dumps({"cluster": {"preset": base,
+                                                                                    "processor": "cpu-host"}}), "-o", out)
+                served = self.run_ok("serve", out, "--set", "serving.requests.count=4").out
+                self.assertNotIn("layers on the processor", served)
+
     def test_paths_of_the_base_are_found_from_the_new_place(self):
         config = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 512,
                   "num_attention_heads": 4, "intermediate_size": 128, "torch_dtype": "bfloat16",

@@ -1,13 +1,12 @@
 // Command lines of llama.cpp as people write them.
 #include <gtest/gtest.h>
 
-#include "scenarios/dialects/gguf_names.h"
 #include "tests/scenarios/dialects/imported.h"
 
 namespace plait::import_test::of_llama_cpp {
 
 constexpr const char* kTwo = R"({"model": "llama-3.1-8b", "cluster": {"preset": "rtx-4090-8",
-  "devices_per_node": 2}, "serving": {"engine": {"max_num_seqs": 77}}})";
+  "devices_per_node": 2}, "serving": {}})";
 
 Scenario read(const std::string& line, const char* base = kTwo) {
   return imported(Dialect::kLlamaCpp, "llama-server " + line, base);
@@ -35,6 +34,7 @@ TEST(ImportLlamaCpp, ShortNamesMeanWhatLongOnesDo) {
   EXPECT_FALSE(s.precision.fused_attention);
   EXPECT_EQ(s.limits.max_sequences, 2);
   EXPECT_EQ(s.limits.max_context, 8192 / 2);
+  EXPECT_EQ(s.limits.cache_tokens, 8192);
   EXPECT_EQ(s.limits.max_tokens, 128);
   EXPECT_EQ(a.strategy.mesh[Axis::kTp], 2);
 }
@@ -49,8 +49,43 @@ TEST(ImportLlamaCpp, WhatIsAbsentHasItsDefault) {
   EXPECT_FALSE(s.layers.cache_on_host);
   EXPECT_EQ(s.limits.max_sequences, 4);
   EXPECT_EQ(s.limits.max_tokens, 512);
-  EXPECT_EQ(read("-c 4096").serving->limits.max_context, 4096);  // which the 4 share
+  EXPECT_EQ(s.limits.engine, ServingEngine::kLlamaCpp);
   EXPECT_EQ(imported(Dialect::kLlamaCpp, "llama-cli -m x", kTwo).serving->limits.max_sequences, 1);
+}
+
+// Without --parallel, or with --kv-unified, slots share one pool of --ctx-size tokens.
+TEST(ImportLlamaCpp, SlotsShareTheContextUnlessTheyAreCounted) {
+  const auto limits = [](const std::string& line) { return read(line).serving->limits; };
+  EXPECT_EQ(limits("-c 4096").max_sequences, 4);
+  EXPECT_EQ(limits("-c 4096").max_context, 4096);
+  EXPECT_EQ(limits("-c 4096").cache_tokens, 4096);
+  EXPECT_EQ(limits("-c 4096 -np 4").max_context, 1024);
+  EXPECT_EQ(limits("-c 4096 -np 4").cache_tokens, 4096);
+  EXPECT_EQ(limits("-c 4096 -np 4 -kvu").max_context, 4096);
+  EXPECT_EQ(refused("-c 4096 -kvu -no-kvu"), "D004 line 1");
+  EXPECT_EQ(limits("-m Llama-2-7B.Q4_0.gguf -c 16384").max_context, 4096) << "its positions";
+  EXPECT_EQ(limits("-m Llama-2-7B.Q4_0.gguf -c 16384").cache_tokens, 16384);
+}
+
+// Then it is the model's own, or what --fit finds room for.
+TEST(ImportLlamaCpp, WithoutASizeTheContextIsLeftOpenUnlessNothingIsFitted) {
+  EXPECT_EQ(read("-m x.gguf -c 0").serving->limits.cache_tokens, 0);
+  const EngineLimits whole = read("-m Llama-2-7B.Q4_0.gguf --fit off").serving->limits;
+  EXPECT_EQ(whole.max_context, 4096);
+  EXPECT_EQ(whole.cache_tokens, 4096);
+}
+
+TEST(ImportLlamaCpp, AnAbsentOptionChangesNothingThatTheBaseSays) {
+  const char* const base = R"({"model": "llama-3.1-8b", "cluster": "rtx-4090-8", "serving": {
+    "layers": "even", "kv_cache": "bf16", "engine": {"max_num_seqs": 7},
+    "requests": {"rate_per_s": 3}}})";
+  const Serving s = *read("-sm none -m x.gguf", base).serving;
+  EXPECT_EQ(s.layers.dealing, Dealing::kEven);
+  EXPECT_EQ(s.precision.kv_cache, DType::kBf16);
+  EXPECT_EQ(s.limits.max_sequences, 7);
+  EXPECT_EQ(s.load.arrivals, Arrivals::kPoisson);
+  EXPECT_EQ(s.load.rate_per_s, 3);
+  EXPECT_EQ(read("-sm none -np 2 -ngl 5", base).serving->layers.gpu_layers, 5);
 }
 
 TEST(ImportLlamaCpp, LayersAreANumberOrAllOrWhatFits) {
@@ -81,6 +116,15 @@ TEST(ImportLlamaCpp, DevicesShareLayersOrMatrices) {
     EXPECT_EQ(mesh[Axis::kDp], row.dp) << row.line;
   }
   EXPECT_EQ(refused("-sm row -ts 3,1"), "D006 line 1");
+  EXPECT_EQ(read("-dev CUDA0").strategy.mesh[Axis::kPp], 1);
+  EXPECT_EQ(read("-dev CUDA0,CUDA1 -sm row").strategy.mesh[Axis::kTp], 2);
+  const auto visible = [](const std::string& devices) {
+    return imported(Dialect::kLlamaCpp, "CUDA_VISIBLE_DEVICES=" + devices + " llama-server -c 512",
+                    kTwo)
+        .strategy.mesh[Axis::kPp];
+  };
+  EXPECT_EQ(visible("0"), 1);
+  EXPECT_EQ(visible("0,1"), 2);
 }
 
 TEST(ImportLlamaCpp, ABaseWithoutATaskServes) {
@@ -96,42 +140,26 @@ TEST(ImportLlamaCpp, AllExpertsAreThoseOfAllLayers) {
   EXPECT_EQ(refused("-cmoe -ncmoe 2"), "D004 line 1");
 }
 
-TEST(ImportLlamaCpp, FilesSayModelsAndFormats) {
-  const auto expect = [](const char* path, const char* preset, const char* weights,
-                         const char* head) {
-    const llama_cpp::GgufName name = llama_cpp::gguf_name(path);
-    EXPECT_EQ(name.preset, preset) << path;
-    EXPECT_EQ(name.weights, weights) << path;
-    EXPECT_EQ(name.head, head) << path;
-  };
-  expect("models/Llama-2-7B.Q4_0.gguf", "llama-2-7b", "q4_0", "q6_k");
-  expect("bartowski/Llama-3.1-8B-GGUF:Q8_0", "llama-3.1-8b", "q8_0", "q8_0");
-  expect("llama-2-13b-Q5_K_M.gguf", "llama-2-13b", "q5_k", "q6_k");
-  expect("Llama-2-7b-hf-F16.gguf", "llama-2-7b", "plain", "plain");
-  expect("Llama-2-7B-IQ4_XS.gguf", "llama-2-7b", "", "");
-  expect("llama-3.1-8b.gguf", "llama-3.1-8b", "", "");
-  expect("qwen.gguf", "", "", "");
-  const Scenario s = read("-m models/Llama-2-7B.Q4_0.gguf");
-  EXPECT_EQ(s.model.name, "llama-2-7b");
-  EXPECT_EQ(s.serving->precision.weights, WeightFormat::kQ4_0);
-  EXPECT_EQ(s.serving->precision.head, WeightFormat::kQ6K);
-  EXPECT_EQ(read("-m Llama-2-7B-f16.gguf").serving->precision.activations, DType::kFp16);
-}
-
 TEST(ImportLlamaCpp, NothingIsPassedOverInSilence) {
   const auto told = [](const std::string& line) {
     return warnings(Dialect::kLlamaCpp, "llama-server " + line);
   };
-  EXPECT_EQ(told("-t 8 -mg 0 --jinja -ngl 3 -p 'a b'"), "W007: not read: -t, -mg, --jinja, -p\n");
-  EXPECT_EQ(told("--n-gpu-layer 3"),
+  EXPECT_EQ(told("-c 8 -t 8 -mg 0 --jinja -ngl 3 -p 'a b'"),
+            "W007: not read: -t, -mg, --jinja, -p\n");
+  EXPECT_EQ(told("-c 8 --n-gpu-layer 3"),
             "W007: not read: --n-gpu-layer (did you mean --n-gpu-layers?)\n");
-  EXPECT_EQ(told("-m x.gguf"), "W007: not read: the model x.gguf, which is no preset\n");
-  EXPECT_EQ(told("-m Llama-2-7B-IQ4_XS.gguf"), "W007: not read: weights in iq4_xs\n");
-  EXPECT_EQ(told("-m Llama-2-7B-Q4_K_M.gguf"),
+  EXPECT_EQ(told("-c 8 -m x.gguf"), "W007: not read: the model x.gguf, which is no preset\n");
+  EXPECT_EQ(told("-c 8 -m Llama-2-7B-IQ4_XS.gguf"), "");
+  EXPECT_EQ(told("-c 8 -m Llama-2-7B-Q4_K_M.gguf"),
             "W008: weights in q4_k_m, which mixes formats, are read as q4_k\n");
-  EXPECT_EQ(told("-ctk q8_0 -ctv q8_0"),
+  EXPECT_EQ(told("-c 8 -ctk q8_0 -ctv q8_0"),
             "W008: keys and values in q8_0, 8.5 bits each, are read as fp8\n");
-  EXPECT_EQ(told("-m $MODEL -ngl 20 -fa -nkvo 0"), "");
+  EXPECT_EQ(told("-c 8 -m $MODEL -ngl 20 -fa -nkvo 0"), "");
+  EXPECT_TRUE(
+      told("-m x.gguf")
+          .ends_with("W008: without --ctx-size the context is the model's own, or what --fit finds "
+                     "room for, 4096 "
+                     "at least: here the longest request has room, unless the base says more\n"));
 }
 
 // llama-bench takes 0 and 1 where llama-server has flags.
@@ -144,6 +172,34 @@ TEST(ImportLlamaCpp, BenchmarksHaveNumbersForFlags) {
   EXPECT_FALSE(bench("-fa 0")->precision.fused_attention);
   EXPECT_TRUE(bench("-fa 1")->precision.fused_attention);
   EXPECT_EQ(refusal(Dialect::kLlamaCpp, "llama-bench -ngl 10,20", kTwo), "D003 line 1");
+}
+
+// -p 512 -n 128 by default, five times.
+TEST(ImportLlamaCpp, BenchmarksAreOneUserWithTheirTest) {
+  const auto load = [](const std::string& line) {
+    return imported(Dialect::kLlamaCpp, "llama-bench " + line, kTwo).serving->load;
+  };
+  const auto shape = [&](const std::string& line) {
+    const Load l = load(line);
+    EXPECT_EQ(l.arrivals, Arrivals::kClosed);
+    EXPECT_EQ(l.concurrency, 1);
+    return std::pair(l.kinds.at(0).prompt_tokens, l.kinds.at(0).output_tokens);
+  };
+  EXPECT_EQ(shape(""), std::pair(std::int64_t{512}, std::int64_t{128}));
+  EXPECT_EQ(load("").count, 5);
+  EXPECT_EQ(shape("-p 2048 -n 32 -d 4096"), std::pair(std::int64_t{6144}, std::int64_t{32}));
+  EXPECT_EQ(shape("--n-prompt 0 --n-gen 64"), std::pair(std::int64_t{1}, std::int64_t{64}));
+  EXPECT_EQ(shape("-p 512,1024 -n 16 -n 32"), std::pair(std::int64_t{512}, std::int64_t{16}));
+  EXPECT_NE(
+      warnings(Dialect::kLlamaCpp, "llama-bench -p 512,1024").find("W007: not read: values of -p"),
+      std::string::npos);
+}
+
+TEST(ImportLlamaCpp, AServerAtHomeHasOneUser) {
+  const Load one = read("-c 4096 -n 200").serving->load;
+  EXPECT_EQ(one.arrivals, Arrivals::kClosed);
+  EXPECT_EQ(one.concurrency, 1);
+  EXPECT_EQ(one.kinds.at(0).output_tokens, 200);
 }
 
 TEST(ImportLlamaCpp, BadValuesAreRefused) {

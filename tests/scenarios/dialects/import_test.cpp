@@ -46,6 +46,13 @@ TEST(ShellWords, AQuotedListOfOptionsStandsForItsWords) {
   EXPECT_EQ(words[3].text, "run");
 }
 
+TEST(ShellWords, BehindAnOptionIsItsValueWhateverItLooksLike) {
+  const auto words = shell_words("A=1 run -ot exps=CPU --flag\nB=2\n--n $B", "f");
+  std::vector<std::string> text;
+  for (const ShellWord& w : words) text.push_back(w.text);
+  EXPECT_EQ(text, (std::vector<std::string>{"run", "-ot", "exps=CPU", "--flag", "--n", "2"}));
+}
+
 TEST(ShellWords, DefaultsAreWithoutTheirQuotes) {
   const auto words = shell_words(R"(A=${A:-"4"} B=${B:='2'} run $A $B ${C:-${D:-"7"}})", "run.sh");
   std::string texts;
