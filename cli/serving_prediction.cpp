@@ -40,7 +40,7 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   if (replicas.slowest) served.costs.slowest = *replicas.slowest;
   const bool vllm = limits.engine != ServingEngine::kTensorRtLlm;
   served.precision.fused_elementwise = !vllm;
-  served.precision.fused_experts = s.serving->layers.dealing == Dealing::kEven;
+  served.precision.fused_experts = limits.engine != ServingEngine::kLlamaCpp;
   served.layout.expert_parallel = s.serving->expert_parallel;
   served.layout.row_split = s.serving->layers.split == LayerSplit::kRow;
   served.costs.one_peer_at_a_time = served.layout.row_split;

@@ -13,7 +13,7 @@ constexpr TiledGemm kAmpereHalf = {
 // Volta was not measured: Ampere's form with e such that a large product runs at 0.73 of the peak,
 // between the 0.66 of cuBLAS 9 (83 of 125 TFLOP/s, Markidis et al. 2018) and Ampere's 0.81.
 constexpr TiledGemm kVoltaHalf = {
-    kAmpereUnit, 0.865, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32}, 2.14, 2.44};
+    kVoltaUnit, 0.865, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32}, 2.14, 2.44};
 constexpr TiledGemm kHopperHalf = {kHopperUnit,          0.839, 0.852, 141, 0.158, 0.156, 1.99,
                                    {1, 1, 0.716, 0.448}, 3.15,  2.45};
 constexpr TiledGemm kBlackwellHalf = {kBlackwellUnit, 0.748, 0.774, 104,

@@ -28,9 +28,10 @@ struct Tile {
 inline constexpr std::array<Tile, 5> kTiles = {
     {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {64, 32}}};
 
-/// P_0 of A100, H100 and B200 in 16 bits, TFLOP/s (data sheets).
-inline constexpr double kAmpereUnit = 312.0 / 108, kHopperUnit = 989.4 / 132,
-                        kBlackwellUnit = 2250.0 / 148;
+/// P_0 of A100, H100 and B200 in 16 bits, TFLOP/s (data sheets). Volta's kernels do not copy to
+/// shared memory while they multiply, so that its own peak takes their place.
+inline constexpr double kVoltaUnit = 125.0 / 80, kAmpereUnit = 312.0 / 108,
+                        kHopperUnit = 989.4 / 132, kBlackwellUnit = 2250.0 / 148;
 
 struct TiledGemm {
   double multiprocessor;       // P_0, TFLOP/s

@@ -111,6 +111,8 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
   }
   d.copy("--gpu-memory-utilization", path + ".gpu_memory_utilization");
   if (!limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
+  if (limits.admission == Admission::kChunk) d.set("--no-scheduler-reserve-full-isl");
+  if (limits.admission != Admission::kSequence) d.say({path + ".admission"});
   d.set(limits.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
   if (limits.prefix_caching) d.say({path + ".enable_prefix_caching"});
   write_speculation(d, s.speculation);
@@ -250,6 +252,13 @@ class ServingReader {
     const char *on = "--enable-chunked-prefill", *off = "--no-enable-chunked-prefill";
     args_.exclusive(on, off);
     give(args_.flag(on) ? on : off, "engine.chunked_prefill", args_.flag(off) ? "false" : "true");
+    read_admission();
+  }
+  void read_admission() {
+    const char *on = "--scheduler-reserve-full-isl", *off = "--no-scheduler-reserve-full-isl";
+    args_.exclusive(on, off);
+    give(args_.flag(on) ? on : off, "engine.admission",
+         json_quote(args_.flag(off) ? "chunk" : "prompt"));
   }
   /// vLLM's default is on; here only for models of which it is described, as far as they are known.
   void read_prefix_caching(const std::string& preset) {

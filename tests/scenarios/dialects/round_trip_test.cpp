@@ -198,6 +198,7 @@ json random_serving() {
                 {"max_model_len", size({4096, 8192})},
                 {"gpu_memory_utilization", coin() ? 0.9 : 0.85},
                 {"chunked_prefill", coin()},
+                {"admission", word({"chunk", "prompt"})},
                 {"cuda_graphs", coin()},
                 {"custom_all_reduce", coin()},
                 {"async_scheduling", coin()},
