@@ -21,10 +21,11 @@ class PathWalk {
       at_ = binding_member(at_);
       enter_further(by_peer_);
       const Track& track = step_.tracks()[at_.track];
-      if (track.end[at_.flat] != now_) break;  // waited for a rank that is not recorded
+      go_back_to(track.end[at_.flat]);
       const SimTime since = track.start[at_.flat];
       times_.add(at_, now_ - since);
       now_ = since;
+      go_back_to(step_.ready(at_.track, at_.flat));
       std::uint32_t cause = step_.cause(at_.track, at_.flat);
       const bool follows = cause != kNoCause && track.end[cause] == now_;
       if (!follows && step_.waited_for_host(at_.track, at_.flat, now_)) {
@@ -34,10 +35,9 @@ class PathWalk {
         now_ = busy_since;
         cause = step_.host_after(at_.track, at_.flat);
       }
-      if (now_ > 0 && cause == kNoCause) break;
       at_.flat = cause;
     }
-    times_.add_idle(now_ + left_ * further_.time);
+    if (left_ > 0) times_.add_wait(left_ * further_.time);
     return {times_.shares(), times_.sensitivity()};
   }
 
@@ -48,6 +48,11 @@ class PathWalk {
   };
   using Entries = std::map<PlaceInTrack, Entry>;
 
+  /// What went on from then on is of a rank that is not recorded, which this one waited for.
+  void go_back_to(SimTime then) {
+    if (then < now_) times_.add_wait(now_ - then);
+    now_ = std::min(now_, then);
+  }
   /// What comes before the last period that the timeline has is, with `left_` periods to go, in one
   /// of these. What the path has done since it last came in here, it does again and again.
   void enter_further(Entries& before) {
@@ -70,13 +75,16 @@ class PathWalk {
     const std::uint32_t after = step_.host_after(at.track, at.flat);
     return after == kNoCause || (after < last.first && at.flat - after > last.count());
   }
+  /// Of what is recorded.
   PlaceInTrack latest() const {
+    PlaceInTrack out{0, 0};
+    SimTime end = 0;
     for (std::size_t t = 0; t < step_.tracks().size(); ++t) {
       for (std::uint32_t i = 0; i < step_.tracks()[t].end.size(); ++i) {
-        if (step_.tracks()[t].end[i] == step_.step_time()) return {t, i};
+        if (step_.tracks()[t].end[i] > end) out = {t, i}, end = step_.tracks()[t].end[i];
       }
     }
-    return {0, 0};
+    return out;
   }
   /// Where the end of a receive or collective was decided: at its sender, at its last member.
   PlaceInTrack binding_member(PlaceInTrack at) const {
@@ -106,23 +114,27 @@ class PathWalk {
     const std::vector<Grouping>& shared = step_.simulation().lanes->shared;
     return a == b || (!shared.empty() && shared[stage].group_of[a] == shared[stage].group_of[b]);
   }
+  /// The first that was ready when the collective started; where none is recorded, the latest of
+  /// those that are.
   PlaceInTrack last_member(PlaceInTrack at, const Collective& c, SimTime start) const {
     const std::size_t s = step_.stage_of(at.track), lane = step_.lane_of(at.track);
     const std::size_t per_stage = step_.tracks_per_stage();
     const Grouping& g = step_.simulation().lanes->groupings[step_.simulation().lanes->grouping(c)];
     const bool across = c.axes.has(Axis::kPp);
     const auto k = across ? occurrence(s, at.flat, c.stages) : 0;
+    PlaceInTrack latest = at;
+    SimTime ready = step_.ready(at.track, at.flat);
     for (std::size_t t = 0; t < step_.tracks().size(); ++t) {
       const std::size_t other = t / per_stage;
       if (g.group_of[t % per_stage] != g.group_of[lane] || (!across && other != s)) continue;
       if (across && meeting(c, other) != meeting(c, s)) continue;
       const std::uint32_t flat = across ? nth(other, k, c.stages) : at.flat;
       if (flat == kNoCause) continue;
-      const std::uint32_t cause = step_.cause(t, flat);
-      if (cause != kNoCause && step_.tracks()[t].end[cause] == start) return {t, flat};
-      if (step_.waited_for_host(t, flat, start)) return {t, flat};
+      const SimTime its = step_.ready(t, flat);
+      if (its == start) return {t, flat};
+      if (its > ready) latest = {t, flat}, ready = its;
     }
-    return at;
+    return latest;
   }
   std::int64_t meeting(const Collective& c, std::size_t stage) const {
     return first_of_meeting(c.stages, static_cast<std::int64_t>(stage),

@@ -8,8 +8,8 @@
 
 namespace plait {
 
-/// Needs a recorded simulation. Where only some lanes are recorded (a large unfolded world), waits
-/// for lanes that are not are called "bubble" in the breakdown and end the critical path as "idle".
+/// Needs a recorded simulation. Where only some lanes are recorded (a large world), waits for lanes
+/// that are not are called "bubble", and the critical path goes on along those that are.
 Explanation explain(const Plan& plan, const Simulation& simulation,
                     const FurtherPeriods& further = {});
 

@@ -3,6 +3,7 @@
 // the op that it waited for, the collective that slowed it down, when its host issued it, and what
 // its time counts as.
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -64,6 +65,12 @@ class RecordedStep {
   }
   bool waited_for_host(std::size_t track, std::uint32_t flat, SimTime start) const {
     return start > 0 && !issues_[track].empty() && issues_[track][flat].time == start;
+  }
+  /// When the op's rank had all that it needed of its own, what it waited for and the host.
+  SimTime ready(std::size_t track, std::uint32_t flat) const {
+    const std::uint32_t after = cause(track, flat);
+    const SimTime issued = issues_[track].empty() ? 0 : issues_[track][flat].time;
+    return std::max(issued, after == kNoCause ? 0 : tracks_[track].end[after]);
   }
   /// Since when the host of that op's rank had been busy.
   SimTime busy_since(std::size_t track, std::uint32_t flat) const {

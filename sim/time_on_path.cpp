@@ -10,20 +10,20 @@ void TimeOnPath::repeat_from(std::size_t first, std::int64_t times) {
   for (std::size_t i = first; i < parts_.size(); ++i) parts_[i].times += times;
 }
 
-SimTime TimeOnPath::of_host() const {
+SimTime TimeOnPath::total(const PlaceInTrack& kind) const {
   SimTime out = 0;
-  for (const Part& part : parts_) out += part.of_host() ? part.whole() : 0;
+  for (const Part& part : parts_) out += part.op == kind ? part.whole() : 0;
   return out;
 }
 
 std::vector<Share> TimeOnPath::shares() const {
   std::vector<SimTime> sum(step_.labels(), 0);
   for (const Part& part : parts_) {
-    if (part.of_host()) continue;
+    if (!part.of_op()) continue;
     sum[step_.label(step_.stage_of(part.op.track), part.op.flat)] += part.whole();
   }
-  sum[step_.waits().host] = of_host();
-  sum[step_.waits().idle] = idle_;
+  sum[step_.waits().host] = total(kHost);
+  sum[step_.waits().bubble] = total(kWait);
   std::vector<Seconds> time;
   for (const SimTime t : sum) time.push_back(to_seconds(t));
   return step_.shares(time);
@@ -35,7 +35,7 @@ std::vector<SimTime> TimeOnPath::by_op() const {
   const Durations& durations = *step_.simulation().durations;
   std::vector<SimTime> out(step_.tracks().size() * durations.ops(), 0);
   for (const Part& part : parts_) {
-    if (part.of_host()) continue;
+    if (!part.of_op()) continue;
     const auto [track, flat] = part.op;
     const std::size_t s = step_.stage_of(track), op = step_.op_id(s, flat);
     const std::uint32_t slowed_by = step_.slowed_by(track, flat);
@@ -63,7 +63,7 @@ std::vector<Sensitivity> TimeOnPath::sensitivity() const {
     const double scale = to_seconds(times[i]).value / total;
     for (std::size_t r = 0; r < resources.size(); ++r) resources[r] += cost.share[r] * scale;
   }
-  resources[kHostIssue] += to_seconds(of_host());
+  resources[kHostIssue] += to_seconds(total(kHost));
   std::vector<Sensitivity> out;
   for (int r = 0; r < kResources; ++r) {
     const Seconds time = resources[static_cast<std::size_t>(r)];

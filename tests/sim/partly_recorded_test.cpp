@@ -68,4 +68,44 @@ TEST(PartlyRecorded, TheExplanationStillSumsToTheStep) {
   EXPECT_NEAR(path, step, 1e-9 * step);
 }
 
+/// With the last device of the longer stage, which is of no recorded lane, slower by half.
+struct BehindAStraggler {
+  Plan plan;
+  Simulation folded, partly;
+  BehindAStraggler() {
+    Case c = large_case();
+    c.machine.slowdowns = {{1023, 1.5}};
+    plan = c.plan();
+    folded = simulate(plan, c.cluster(), {});
+    SimulationOptions options;
+    options.unfold = true;
+    partly = simulate(plan, c.cluster(), {}, options);
+  }
+};
+
+double time_of(const std::vector<Share>& shares, const std::string& group) {
+  double out = 0;
+  for (const Share& s : shares) out += s.group == group ? s.time.value : 0;
+  return out;
+}
+
+// Who waits for a rank that is not recorded did the same as that rank, and sooner: the path goes
+// along it. What it waited is nobody's.
+TEST(PartlyRecorded, ThePathGoesOnAlongWhatIsRecorded) {
+  const BehindAStraggler r;
+  ASSERT_EQ(r.partly.timeline.step_time, r.folded.timeline.step_time);
+  ASSERT_LT(r.partly.timeline.tracks.size(), r.plan.programs.size() * r.partly.lanes->count());
+  const Explanation whole = explain(r.plan, r.folded), e = explain(r.plan, r.partly);
+  const double step = to_seconds(r.partly.timeline.step_time).value;
+  double path = 0;
+  for (const Share& s : e.critical_path) path += s.time.value;
+  EXPECT_NEAR(path, step, 1e-9 * step);
+  EXPECT_EQ(time_of(e.critical_path, "idle"), 0);
+  const double waited = time_of(e.critical_path, "bubble");
+  EXPECT_GT(waited, 0);
+  EXPECT_LT(waited, step / 2);
+  EXPECT_EQ(time_of(whole.critical_path, "bubble"), 0);
+  EXPECT_EQ(e.bound_by, whole.bound_by);
+}
+
 }  // namespace plait::partly_recorded_test
