@@ -8,7 +8,9 @@
 namespace plait {
 
 std::vector<Ready> completions(const Draft& d, const Program& program, bool each_microbatch) {
-  std::vector<UnitSet> seen(static_cast<std::size_t>(each_microbatch ? d.microbatches : 1),
+  // What the head's piece has of the embedding is complete long before the embedding's own is.
+  const std::int64_t pieces = ends_pass_apart(d) ? d.strategy.pipeline.chunks : 1;
+  std::vector<UnitSet> seen(static_cast<std::size_t>(each_microbatch ? d.microbatches * pieces : 1),
                             UnitSet(d));
   std::vector<Ready> out;
   CallsMet met(d.block_units.size(), d.last_stream());
@@ -17,8 +19,9 @@ std::vector<Ready> completions(const Draft& d, const Program& program, bool each
     if (!each_microbatch && !met.insert(program.calls[i])) continue;
     Ready ready{i, {}};
     for (const UnitInstance& u : unit_grades(d, program.calls[i])) {
-      const std::int32_t microbatch = each_microbatch ? program.calls[i].microbatch : 0;
-      if (seen[static_cast<std::size_t>(microbatch)].insert(u)) ready.units.push_back(u);
+      const std::int64_t piece = pieces > 1 ? program.calls[i].chunk : 0;
+      const std::int64_t pass = each_microbatch ? program.calls[i].microbatch * pieces + piece : 0;
+      if (seen[static_cast<std::size_t>(pass)].insert(u)) ready.units.push_back(u);
     }
     if (!ready.units.empty()) out.push_back(std::move(ready));
   }

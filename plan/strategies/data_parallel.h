@@ -14,7 +14,11 @@ struct Ready {
   std::size_t call;
   std::vector<UnitInstance> units;
 };
-/// The last call that writes each unit's gradient: of the whole step, or of each microbatch.
+/// One stage has both ends of the model, in pieces that a microbatch passes at two times, or one of
+/// which it passes.
+bool ends_pass_apart(const Draft& draft);
+/// The last call that writes each unit's gradient: of the whole step, or of each microbatch, where
+/// ends pass apart in each piece.
 std::vector<Ready> completions(const Draft& draft, const Program& program, bool each_microbatch);
 /// Of these, whether a piece of the stage has all of its gradients behind them.
 std::vector<bool> ends_of_pieces(const Program& program, const std::vector<Ready>& ready);

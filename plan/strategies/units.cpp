@@ -288,9 +288,9 @@ void write_gradients_afresh(Draft& d) {
     }
   });
   // The embedding's gradient is scattered into, so it starts from zero: in front of the head where
-  // that is tied to it, or modules behind the head look up tokens; and on the stage that has no
-  // head, as both ways each one for half of the microbatches. There a norm of the embedding starts
-  // from zero too, since behind the head's pass no other writes its gradient.
+  // that is tied to it, or modules behind the head look up tokens; and where the pass of the
+  // embedding's piece is not behind the head's. There a norm of the embedding starts from zero too,
+  // since behind the head's pass no other writes its gradient.
   if (!d.unit(UnitKind::kEmbedding).trained()) return;
   const bool looked_up = d.model.mtp_layers > 0 && !d.model.tied_embeddings;
   const bool shared = looked_up || (d.model.tied_embeddings && !tied_apart(d));
@@ -298,7 +298,7 @@ void write_gradients_afresh(Draft& d) {
     block.ops.insert(block.ops.begin(), start_from_zero(d, gradients));
   };
   const std::vector<TensorId>& own = d.unit(UnitKind::kEmbedding).gradients;
-  const bool apart = both_ways(d.strategy);
+  const bool apart = ends_pass_apart(d);
   if (shared) start(d.head_backward, apart ? std::set(own.begin(), own.end()) : tables);
   if (!shared || embeds_twice(d) || apart) start(d.embed_backward, tables);
 }
@@ -323,6 +323,8 @@ bool tied_apart(const Draft& d) { return d.model.tied_embeddings && !ends_meet(d
 bool embeds_twice(const Draft& d) {
   return d.model.mtp_layers > 0 && !d.model.tied_embeddings && !ends_meet(d.strategy);
 }
+
+bool ends_pass_apart(const Draft& d) { return d.mesh()[Axis::kPp] > 1 && ends_meet(d.strategy); }
 
 DType weight_type(const Draft& d, const Unit& unit) {
   const Precision& p = d.workload.precision;
