@@ -3,6 +3,7 @@
 #include "plan/schedule.h"
 #include "plan/steady_step.h"
 #include "search/steady_middle.h"
+#include "sim/step_length.h"
 
 namespace plait {
 namespace {
@@ -33,6 +34,14 @@ Plan plan_of(const Scenario& s, std::int64_t microbatches) {
   return make_plan(s.model, workload, s.strategy);
 }
 
+SimTime with_further(SimTime few, const FurtherPeriods& further, const ToldStep& told) {
+  const Seconds all =
+      to_seconds(few) + to_seconds(further.time) * static_cast<double>(further.count);
+  if (all > to_seconds(kLongestTime))
+    refuse_length("one step", all, spent_in(told.few, *told.run.durations));
+  return few + further.count * further.time;
+}
+
 /// A simulation of few, and the check of it, take about 3/2 of their share of the whole step.
 bool worthwhile(std::int64_t few, std::int64_t all) { return 3 * few <= 2 * all; }
 
@@ -54,7 +63,7 @@ std::optional<ToldStep> step_of_few(const Scenario& s, const CostModel& costs) {
     if (!middle.repeats()) return {};
     const auto further = middle.further((all - few) / later);
     if (!further) continue;
-    out.step = step_of(out.few, s, out.run.timeline) + further->count * further->time;
+    out.step = with_further(step_of(out.few, s, out.run.timeline), *further, out);
     out.further = *further;
     return out;
   }

@@ -180,10 +180,10 @@ SimTime KvPorts::send(std::size_t from, std::size_t to, std::int64_t tokens, Sim
   SimTime longest = 0;
   for (const KvRoute::Load& l : route.loads) {
     const SimTime time = to_sim_time(l.per_token * static_cast<double>(tokens));
-    free_[l.port] = begin + time;
+    free_[l.port] = counted_sum(begin, time);
     longest = std::max(longest, time);
   }
-  return begin + route.start + longest;
+  return counted_sum(counted_sum(begin, route.start), longest);
 }
 
 }  // namespace plait

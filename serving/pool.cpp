@@ -29,19 +29,20 @@ SimTime Pool::launch(std::size_t i, const Batch& batch, SimTime now) {
   use_.most_blocks = std::max(use_.most_blocks, options_.blocks - replica.engine.free_blocks());
   use_.most_sequences = std::max(use_.most_sequences, sequences);
   const StepTime& time = price_(batch.step, i);
-  const SimTime overhead = to_sim_time(options_.limits.step_overhead) +
-                           sequences * to_sim_time(options_.limits.sequence_overhead);
+  const SimTime overhead =
+      counted_sum(to_sim_time(options_.limits.step_overhead),
+                  counted_product(sequences, to_sim_time(options_.limits.sequence_overhead)));
   replica.stage.resize(time.stage.size());
   const bool goes_on = options_.limits.async_scheduling && replica.stage[0] == now;
-  replica.host =
-      goes_on ? std::max(replica.host + overhead, now) : std::max(replica.host, now) + overhead;
+  replica.host = goes_on ? std::max(counted_sum(replica.host, overhead), now)
+                         : counted_sum(std::max(replica.host, now), overhead);
   use_.busy.resize(time.stage.size());
   SimTime at = replica.host;
   for (std::size_t s = 0; s < time.stage.size(); ++s) {
-    at = std::max(at, replica.stage[s]) + time.stage[s];
+    at = counted_sum(std::max(at, replica.stage[s]), time.stage[s]);
     replica.stage[s] = at;
     use_.busy[s] += time.stage[s];
-    if (s < time.hop.size()) at += time.hop[s];
+    if (s < time.hop.size()) at = counted_sum(at, time.hop[s]);
   }
   account(batch.step, time, sequences, overhead);
   return at;
@@ -52,7 +53,8 @@ void Pool::account(const Step& step, const StepTime& time, std::int64_t sequence
   StepTotals& t = step.prefill.sequences == 0 ? use_.decode : use_.prefill;
   ++t.steps;
   t.tokens += step.tokens(), t.sequences += sequences;
-  t.time += time.total() - time.issue, t.host += overhead + time.issue;
+  t.time = counted_sum(t.time, time.total() - time.issue);
+  t.host = counted_sum(t.host, counted_sum(overhead, time.issue));
   for (std::size_t p = 0; p < kStepParts; ++p) t.parts[p] += time.parts[p];
 }
 

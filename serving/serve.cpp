@@ -54,7 +54,7 @@ class Arriving {
     next_ = closed ? std::min(first_turns_.size(), static_cast<std::size_t>(load_.concurrency))
                    : first_turns_.size();
     for (std::size_t i = 0; i < next_; ++i) {
-      const SimTime first = static_cast<SimTime>(i) * to_sim_time(load_.ramp);
+      const SimTime first = counted_product(static_cast<std::int64_t>(i), to_sim_time(load_.ramp));
       const std::size_t r = first_turns_[i];
       at(r, closed ? first : requests_[r].arrival);
     }
@@ -64,7 +64,7 @@ class Arriving {
   void answered(std::size_t r, SimTime now, F&& at) {
     const std::size_t turn = next_turn_[r];
     if (turn != kNone) {
-      at(turn, now + requests_[turn].pause);
+      at(turn, counted_sum(now, requests_[turn].pause));
     } else if (next_ < first_turns_.size()) {
       at(first_turns_[next_++], now);
     }

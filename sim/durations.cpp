@@ -5,6 +5,7 @@
 
 #include "costmodel/held_multiprocessors.h"
 #include "costmodel/issue.h"
+#include "sim/step_length.h"
 
 namespace plait {
 namespace {
@@ -117,13 +118,13 @@ class Durations::Pricer {
       out_.cost_of_[slot] = c;
       if (factors_agree) {
         const auto found = rows_.find(c);
-        if (found == rows_.end()) rows_[c] = push(to_sim_time(out_.costs_[c].total()));
+        if (found == rows_.end()) rows_[c] = push(op, c, 1);
         out_.slots_[slot] = {rows_[c], false};
         return;
       }
       out_.slots_[slot] = {static_cast<std::uint32_t>(out_.pool_.size()), true};
       for (std::size_t l = 0; l < lanes_.count(); ++l) {
-        push(to_sim_time(out_.costs_[c].total() * out_.factor(stage, l)));
+        push(op, c, out_.factor(stage, l));
       }
       return;
     }
@@ -132,7 +133,7 @@ class Durations::Pricer {
     for (std::int64_t r : lanes_.representative) {
       const double factor = factors_agree ? 1 : out_.factor(stage, each.size());
       each.push_back(runs(op, stage, r) ? cost(op, map->at(s, r)) : nothing());
-      push(to_sim_time(out_.costs_[each.back()].total() * factor));
+      push(op, each.back(), factor);
     }
     out_.cost_of_[slot] = kByLane | static_cast<std::uint32_t>(out_.by_lane_.size());
     out_.by_lane_.push_back(std::move(each));
@@ -143,8 +144,12 @@ class Durations::Pricer {
     }
     return true;
   }
-  std::uint32_t push(SimTime t) {
-    out_.pool_.push_back(t);
+  std::uint32_t push(const Op& op, std::uint32_t cost, double factor) {
+    const Seconds time = out_.costs_[cost].total() * factor;
+    if (time > to_seconds(kLongestTime)) {
+      refuse_length("one " + std::string(name_of(op)), time, out_.costs_[cost].share);
+    }
+    out_.pool_.push_back(to_sim_time(time));
     return static_cast<std::uint32_t>(out_.pool_.size() - 1);
   }
   const SiteMap* site_map(const Op& op) const {

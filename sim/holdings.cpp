@@ -28,7 +28,12 @@ SimTime paced_end(int sms, SimTime start, SimTime duration, HeldAt&& held_at) {
   while (sms > 0) {
     const Held held = held_at(now);
     const int free = std::max(1, sms - held.sms);
-    if (free != pace) end = now + ((end - now) * pace + free - 1) / free;
+    if (free != pace) {
+      const SimTime left = end - now;
+      if (left > (kLongestTime >> 20) && left > (kLongestTime - now) / pace)
+        refuse_time("a kernel beside collectives", to_seconds(left));
+      end = now + (left * pace + free - 1) / free;
+    }
     if (end <= held.until) break;
     pace = free;
     now = held.until;

@@ -4,6 +4,7 @@
 #include "plan/places.h"
 #include "plan/refusal.h"
 #include "sim/flow/flow_engine.h"
+#include "sim/step_length.h"
 #include "sim/sweep.h"
 
 namespace plait {
@@ -64,6 +65,7 @@ void swept(Simulation& out, const Plan& plan, const Cluster& cluster, const Cost
   out.lanes = std::make_shared<Lanes>(fold(plan, sites, options.unfold));
   out.durations =
       std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes, options.interference);
+  require_countable(plan, *out.durations, out.lanes->count());
   out.dependencies = dependencies_for(plan, out.lanes->count() > 1);
   Sweep run = sweep(plan, *out.dependencies, *out.lanes, *out.durations, options.record);
   out.timeline = {run.step_time, std::move(run.tracks)};
@@ -77,6 +79,7 @@ void flowed(Simulation& out, const Plan& plan, const Cluster& cluster, const Cos
                         options.unfold);
   out.lanes = std::make_shared<Lanes>(loads.lanes());
   out.durations = std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes);
+  require_countable(plan, *out.durations, out.lanes->count());
   out.dependencies = dependencies_for(plan, false);
   const Transfers transfers(plan, cluster, costs, sites, kinds, loads, *out.durations);
   std::vector<int> sms;
