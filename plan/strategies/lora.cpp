@@ -86,14 +86,14 @@ void name_first(Block& block) {
   block.name.insert(block.name.find(kLayer) + kLayer.size(), "first.");
 }
 
-/// What forward writes and backward no longer reads is not kept.
-void forget_unread(Draft& d, LayerPasses& layer) {
+/// What forward writes and backward does not read is not kept.
+void forget_unread(Draft& d, Block& forward, const Block& backward) {
   std::vector<bool> read(d.tensors.size());
-  for (const Op& op : layer.backward.ops) {
+  for (const Op& op : backward.ops) {
     for (const Operand& o : op.operands) read[o.tensor] = true;
   }
   CallCopies forgotten(d);
-  for (Op& op : layer.forward.ops) {
+  for (Op& op : forward.ops) {
     for (Operand& o : op.operands) {
       const Tensor& t = d.tensors[o.tensor];
       const bool kept = t.kind == TensorClass::kActivation && t.scope != Scope::kCall;
@@ -141,12 +141,12 @@ bool forget_unread_forms(LayerKind& kind) {
 LayerKind first_kind(Draft& d, LayerKind kind, bool renamed) {
   kind.first = true;
   kind.kept.backward = needed(d, kind.kept.backward);
-  forget_unread(d, kind.kept);
+  forget_unread(d, kind.kept.forward, kind.kept.backward);
   if (kind.recomputed && d.strategy.recompute.kind == Recompute::kFull) {
     forget_input_gradient(d, kind.recomputed->backward);
   } else if (kind.recomputed) {
     kind.recomputed->backward = needed(d, kind.recomputed->backward);
-    forget_unread(d, *kind.recomputed);
+    forget_unread(d, kind.recomputed->forward, kind.recomputed->backward);
   }
   const bool forgot = forget_unread_forms(kind);
   if (!renamed) return kind;
@@ -298,6 +298,7 @@ void skip_unused_gradients(Draft& d) {
   if (!d.workload.lora.any()) return;
   require_layers_behind_embedding(d);
   d.skips_first = true;
+  forget_unread(d, d.embed_forward, d.embed_backward);  // what its norm keeps
   std::vector<LayerKind> layers;
   for (LayerKind& kind : d.layers) {
     if (kind.parts == d.model.parts_of(0) && kind.plain == d.is_plain(0)) {

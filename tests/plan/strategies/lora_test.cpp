@@ -48,6 +48,24 @@ TEST(Lora, DefaultTargetsAreTheFourProductsOfALayer) {
             m.layers * 32 * ((h + 3 * h) + (h + h) + (h + 2 * f) + (f + h)));
 }
 
+// BLOOM's norm behind the embedding: what it would keep for a backward pass is not kept.
+TEST(Lora, AFrozenEmbeddingsNormKeepsNothing) {
+  Model with_norm = tiny_gpt();
+  with_norm.embedding_norm = true;
+  for (const Recompute kind : {Recompute::kNone, Recompute::kFull}) {
+    Strategy strategy = split({.pp = 2});
+    strategy.recompute.kind = kind;
+    const Plan plan = make_plan(with_norm, adapted(2), strategy);
+    EXPECT_TRUE(validate(plan).empty());
+    const Plan without = make_plan(tiny_gpt(), adapted(2), strategy);
+    const auto weights = [](const Plan& p) {
+      return tensor_named(p, "embedding.weights").bytes(p.mesh).value;
+    };
+    EXPECT_EQ(live_memory(plan, 0).peak.value - weights(plan),
+              live_memory(without, 0).peak.value - weights(without));
+  }
+}
+
 TEST(Lora, GradientsAndOptimizerStateAreThoseOfAdaptersAlone) {
   for (const Model& m : {tiny_llama(), tiny_gpt()}) {
     const Workload w = adapted(1);
