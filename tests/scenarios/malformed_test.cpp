@@ -99,6 +99,7 @@ const std::vector<Edit>& edits() {
       {"\"25 MiB\"", "@\"-25 MiB\"", "U004"},
       {"\"layers\": 4", "\"layers\": @0", "U004"},
       {"\"layers\": 4", "\"layers\": @-4", "U004"},
+      {"\"layers\": 4", "\"layers\": @32001", "U004"},
       {"\"layers\": 4", "\"layers\": @9000000000000000000", "U004"},
       {"\"layers\": 4", "\"layers\": @1e30", "U004"},
       {"\"nodes\": 2", "\"nodes\": 2, \"jitter\": @-0.5", "U004"},
