@@ -59,10 +59,14 @@ StageHoldings::StageHoldings(const Durations& durations, std::size_t stage, std:
 StageHoldings::Collective& StageHoldings::next(std::size_t stream) {
   Queue& q = queues_[stream];
   busy_ |= 1U << stream;
-  if (q.first == q.size) q.first = q.size = 0;
+  if (q.first == q.size) {
+    q.first = q.size = 0;
+    q.next.clear();
+  }
   if (q.size == q.items.size() && 2 * q.first >= q.size) {
     std::rotate(q.items.begin(), q.items.begin() + static_cast<std::ptrdiff_t>(q.first),
                 q.items.end());
+    for (std::size_t& at : q.next) at = std::max(at, q.first) - q.first;
     q.size -= q.first, q.first = 0;
   }
   if (q.size == q.items.size()) q.items.emplace_back();
@@ -92,11 +96,28 @@ void StageHoldings::forget(SimTime now) {
   });
 }
 
+bool StageHoldings::has_long_queues() const {
+  constexpr std::size_t kLong = 8;
+  bool out = false;
+  for_each_busy([&](std::size_t s) { out = out || queues_[s].size - queues_[s].first > kLong; });
+  return out;
+}
+
+void StageHoldings::pass(std::size_t lane, SimTime now) {
+  for_each_busy([&](std::size_t s) {
+    Queue& q = queues_[s];
+    q.next.resize(lanes_);
+    std::size_t at = q.next_on(lane);
+    while (at < q.size && q.items[at].end[lane] <= now) ++at;
+    q.next[lane] = at;
+  });
+}
+
 bool StageHoldings::as_before(std::size_t lane, SimTime end) const {
   bool alike = true;
   for_each_busy([&](std::size_t s) {
     const Queue& q = queues_[s];
-    for (std::size_t i = q.first; i < q.size && alike; ++i) {
+    for (std::size_t i = std::min(q.next_on(lane), q.next_on(lane - 1)); i < q.size && alike; ++i) {
       const Collective& c = q.items[i];
       if (c.start[lane] >= end && c.start[lane - 1] >= end) break;
       alike = c.start[lane] == c.start[lane - 1] && c.end[lane] == c.end[lane - 1] &&
@@ -107,7 +128,7 @@ bool StageHoldings::as_before(std::size_t lane, SimTime end) const {
 }
 
 SimTime StageHoldings::end_on(std::size_t lane, SimTime start, SimTime duration) {
-  for_each_busy([&](std::size_t s) { at_[s] = queues_[s].first; });
+  for_each_busy([&](std::size_t s) { at_[s] = queues_[s].next_on(lane); });
   const int sms = durations_.multiprocessors(stage_, lane);
   return paced_end(sms, start, duration, [&](SimTime now) {
     Held out;
@@ -125,9 +146,11 @@ SimTime StageHoldings::end_on(std::size_t lane, SimTime start, SimTime duration)
 void StageHoldings::advance(SimTime* clock, const DurationRow& row) {
   if (until_ > 0) forget(*std::min_element(clock, clock + lanes_));
   if (until_ == 0) return plait::advance(clock, row, lanes_);
+  const bool many = has_long_queues();
   SimTime start_before = 0;
   for (std::size_t l = 0; l < lanes_; ++l) {
     const SimTime start = clock[l];
+    if (many) pass(l, start);
     const bool alike =
         l > 0 && start == start_before && row.at(l) == row.at(l - 1) &&
         durations_.multiprocessors(stage_, l) == durations_.multiprocessors(stage_, l - 1) &&

@@ -6,6 +6,7 @@
 // (docs/models/simulator.md, section 1). Times are picoseconds; where the pace changes, what is
 // left of the kernel is rounded up.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -50,10 +51,15 @@ class StageHoldings {
     std::vector<int> sms;             // [lane]
     SimTime until = 0;                // the latest end
   };
-  /// Collectives [first, size) of a stream; what has ended is used again.
+  /// Collectives [first, size) of a stream; what has ended is used again. A lane that is far ahead
+  /// of others is past many of them, and looks at none before its `next`.
   struct Queue {
     std::vector<Collective> items;
     std::size_t first = 0, size = 0;
+    std::vector<std::size_t> next;  // [lane]; empty: none is past any
+    std::size_t next_on(std::size_t lane) const {
+      return next.empty() ? first : std::max(first, next[lane]);
+    }
   };
   /// Of each queue that is not empty, its stream.
   template <class Visit>
@@ -62,6 +68,9 @@ class StageHoldings {
       visit(static_cast<std::size_t>(std::countr_zero(left)));
   }
   Collective& next(std::size_t stream);
+  bool has_long_queues() const;
+  /// Of the collectives that had ended on the lane by `now`, none is looked at again.
+  void pass(std::size_t lane, SimTime now);
   /// True if what lane and the one before it hold before `end` is the same.
   bool as_before(std::size_t lane, SimTime end) const;
   SimTime end_on(std::size_t lane, SimTime start, SimTime duration);

@@ -137,4 +137,15 @@ TEST(Agreement, KernelsIssuedBehindCollectivesThatBeginLater) {
   expect_agreement(c);
 }
 
+// Replicas meet in their last microbatch: until then hundreds of collectives of the slow one's
+// group have yet to end when the other begins a kernel, to which they are nothing. Reductions are.
+TEST(Agreement, AReplicaFarAheadOfAnother) {
+  Case c = small_case(1, 2, 1, 2);
+  c.machine.slowdowns = {{0, 8}};
+  c.workload.global_batch = 2 * 8;
+  c.strategy.data.bucket = Bytes(1000);
+  c.launch = 0.001;
+  expect_agreement(c);
+}
+
 }  // namespace plait::agreement_test
