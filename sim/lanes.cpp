@@ -1,6 +1,7 @@
 #include "sim/lanes.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <span>
@@ -9,6 +10,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "plan/places.h"
+#include "sim/tracks.h"
 
 namespace plait {
 namespace {
@@ -223,6 +225,25 @@ Grouping group_lanes(const Mesh& mesh, const Lanes& lanes, AxisSet axes) {
   return out;
 }
 
+/// Lane of each position, renumbered.
+std::vector<std::uint32_t> slowest_first(const Plan& plan, const Sites& sites, const Lanes& lanes) {
+  std::vector<double> factor;  // of the slowest device in any stage
+  for (const std::int64_t position : lanes.representative) {
+    double most = 0;
+    for (std::int64_t s = 0; s < plan.mesh[Axis::kPp]; ++s) {
+      most = std::max(most, sites.factors[sites.factor.at(s, position)]);
+    }
+    factor.push_back(most);
+  }
+  std::vector<std::uint32_t> order(lanes.count()), number(lanes.count());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t l) { return factor[l]; });
+  for (std::uint32_t i = 0; i < order.size(); ++i) number[order[i]] = i;
+  std::vector<std::uint32_t> out = lanes.lane_of;
+  for (std::uint32_t& lane : out) lane = number[lane];
+  return out;
+}
+
 }  // namespace
 
 std::size_t Lanes::grouping(const Collective& c) const {
@@ -234,7 +255,12 @@ std::size_t Lanes::grouping(const Collective& c) const {
 }
 
 Lanes fold(const Plan& plan, const Sites& sites, bool unfold) {
-  if (!unfold) return lanes_of(plan, sites, Refinement(plan, sites).colours());
+  if (!unfold) {
+    Lanes lanes = lanes_of(plan, sites, Refinement(plan, sites).colours());
+    const bool single = lanes.count() == lanes.lane_of.size();  // quick groups go by position
+    if (single || lanes.count() <= most_recorded(plan)) return lanes;
+    return lanes_of(plan, sites, slowest_first(plan, sites, lanes));
+  }
   std::vector<std::uint32_t> lane_of(static_cast<std::size_t>(plan.places_per_stage()));
   std::iota(lane_of.begin(), lane_of.end(), 0U);
   return lanes_of(plan, sites, std::move(lane_of));
@@ -245,11 +271,11 @@ Lanes lanes_of(const Plan& plan, const Sites& sites, std::vector<std::uint32_t> 
   lanes.lane_of = std::move(lane_of);
   for (std::size_t p = 0; p < lanes.lane_of.size(); ++p) {
     const std::size_t lane = lanes.lane_of[p];
-    if (lane == lanes.count()) {
-      lanes.representative.push_back(static_cast<std::int64_t>(p));
-      lanes.multiplicity.push_back(0);
+    if (lane >= lanes.count()) {
+      lanes.representative.resize(lane + 1);
+      lanes.multiplicity.resize(lane + 1);
     }
-    ++lanes.multiplicity[lane];
+    if (lanes.multiplicity[lane]++ == 0) lanes.representative[lane] = static_cast<std::int64_t>(p);
   }
   for (const AxisSites& a : sites.axis_sets) {
     lanes.groupings.push_back(group_lanes(plan.mesh, lanes, lane_axes(a.axes)));

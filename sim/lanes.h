@@ -42,10 +42,11 @@ struct Lanes {
   std::size_t grouping(const Collective& c) const;
 };
 
+/// Numbered by first appearance; where lanes that fold positions are more than can be recorded
+/// (tracks.h), by their devices, the slowest first: those are what the others wait for.
 Lanes fold(const Plan& plan, const Sites& sites, bool unfold);
 
-/// The lanes of a partition that is equitable already: lane of each position, numbered by first
-/// appearance.
+/// The lanes of a partition that is equitable already: lane of each position, numbered from 0.
 Lanes lanes_of(const Plan& plan, const Sites& sites, std::vector<std::uint32_t> lane_of);
 
 }  // namespace plait

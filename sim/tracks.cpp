@@ -21,13 +21,16 @@ std::int64_t ranks_in_lane(const Plan& plan, const Lanes& lanes, std::int64_t st
 }
 }  // namespace
 
-std::vector<Track> empty_tracks(const Plan& plan, const Lanes& lanes) {
+std::size_t most_recorded(const Plan& plan) {
   std::size_t per_lane = 0;
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
     per_lane += static_cast<std::size_t>(op_count(plan, s));
   }
-  const std::size_t recorded =
-      std::min(lanes.count(), std::max<std::size_t>(1, kMostSpans / (per_lane + 1)));
+  return std::max<std::size_t>(1, kMostSpans / (per_lane + 1));
+}
+
+std::vector<Track> empty_tracks(const Plan& plan, const Lanes& lanes) {
+  const std::size_t recorded = std::min(lanes.count(), most_recorded(plan));
   std::vector<Track> out;
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
     const auto spans = static_cast<std::size_t>(op_count(plan, s));

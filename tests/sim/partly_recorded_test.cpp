@@ -108,4 +108,20 @@ TEST(PartlyRecorded, ThePathGoesOnAlongWhatIsRecorded) {
   EXPECT_EQ(e.bound_by, whole.bound_by);
 }
 
+// Where few devices are alike, folding leaves nearly as many lanes; the one that all wait for is
+// among those that are recorded, and the path has no gaps.
+TEST(PartlyRecorded, TheSlowestLanesAreRecordedFirst) {
+  Case c = large_case();
+  for (std::int64_t d = 0; d < 1000; ++d) {
+    c.machine.slowdowns.push_back({d, 1 + 1e-5 * static_cast<double>(d + 1)});
+  }
+  c.machine.slowdowns.push_back({1023, 1.5});
+  const Plan plan = c.plan();
+  const Simulation sim = simulate(plan, c.cluster(), {});
+  ASSERT_LT(sim.timeline.tracks.size(), plan.programs.size() * sim.lanes->count());
+  EXPECT_EQ(sim.timeline.tracks.front().rank, 1023);
+  const Explanation e = explain(plan, sim);
+  EXPECT_EQ(time_of(e.critical_path, "bubble"), 0);
+}
+
 }  // namespace plait::partly_recorded_test
