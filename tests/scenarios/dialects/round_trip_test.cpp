@@ -1,5 +1,6 @@
 // What a dialect says of a scenario, it reads back: over random scenarios, each field that an
-// export claims to say has the same value after the import, whatever the base says of it.
+// export claims to say has the same value after the import, over a base that says nothing of what
+// the settings leave to the program.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
