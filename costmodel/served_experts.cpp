@@ -47,7 +47,7 @@ Kernel kernel_of(const MatMul& op, const Device& device) {
   return {};
 }
 
-// As of other products (costmodel/gemm_fits.cpp).
+// What it adds to a band, as to those of other products (costmodel/gemm_fits.cpp).
 constexpr double kOtherDevice = 0.1;
 
 }  // namespace

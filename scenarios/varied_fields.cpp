@@ -6,6 +6,7 @@
 
 #include "core/fields.h"
 #include "core/json.h"
+#include "core/json_text.h"
 #include "scenarios/fields.h"
 #include "scenarios/placement.h"
 #include "scenarios/resolve.h"
@@ -23,30 +24,10 @@ const std::vector<VariedField>& automatic() {
   return all;
 }
 
-std::string text_of(const Json& json) {
-  std::vector<std::string> parts;
-  switch (json.kind()) {
-    case Json::Kind::kNull: return "null";
-    case Json::Kind::kBool: return json.boolean() ? "true" : "false";
-    case Json::Kind::kInteger: return std::to_string(json.integer());
-    case Json::Kind::kNumber: return json_number(json.number());
-    case Json::Kind::kText: return json_quote(json.text());
-    case Json::Kind::kList:
-      for (const Json* each : json.children()) parts.push_back(text_of(*each));
-      return json_list(parts);
-    case Json::Kind::kObject: {
-      std::vector<JsonMember> members;
-      for (const Json* each : json.children()) members.push_back({each->key(), text_of(*each)});
-      return json_object(std::move(members), false);
-    }
-  }
-  return "";
-}
-
 /// As --set takes it: a word needs no quotes.
 std::string value_of(const Json& json) {
   constexpr std::string_view kNoWords[] = {"true", "false", "null"};
-  if (!json.is(Json::Kind::kText)) return text_of(json);
+  if (!json.is(Json::Kind::kText)) return json_text(json);
   const std::string& text = json.text();
   const bool word = !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0;
   return word && std::ranges::count(kNoWords, text) == 0 ? text : json_quote(text);

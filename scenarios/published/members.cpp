@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/json_text.h"
 #include "core/spelling.h"
 #include "scenarios/fields.h"
 
@@ -144,17 +145,10 @@ bool is_field_of_scenario(std::string_view name) {
   return std::ranges::find(all, name, &Property::key) != all.end();
 }
 
-std::string json_of(const Json& json) {
-  switch (json.kind()) {
-    case Json::Kind::kNull: return "null";
-    case Json::Kind::kBool: return json.boolean() ? "true" : "false";
-    case Json::Kind::kInteger: return std::to_string(json.integer());
-    case Json::Kind::kNumber: return json_number(json.number());
-    case Json::Kind::kText: return json_quote(json.text());
-    case Json::Kind::kList:
-    case Json::Kind::kObject: break;
-  }
-  return "";
+/// A list or an object is no value of a model's field.
+bool gives_field(const Json& member) {
+  const bool single = !member.is(Json::Kind::kList) && !member.is(Json::Kind::kObject);
+  return single && is_field_of_scenario(member.key());
 }
 
 std::string meant_by(std::string_view name, MemberNames names) {
@@ -173,7 +167,7 @@ void add_unread(const Json* part, const std::string& prefix, MemberNames read, M
     const std::string& name = member->key();
     if (member->is(Json::Kind::kNull) || is_among(read, name) || is_among(told, name)) continue;
     if (name.ends_with("_derived")) continue;  // from others, by who wrote the record
-    if (prefix == "model." && is_field_of_scenario(name) && !json_of(*member).empty()) continue;
+    if (prefix == "model." && gives_field(*member)) continue;
     out.push_back(prefix + name + meant_by(name, read));
   }
 }
@@ -185,8 +179,7 @@ std::vector<ModelField> fields_of_scenario(const Json& model) {
   for (const Json* member : model.children()) {
     const std::string& name = member->key();
     if (member->is(Json::Kind::kNull) || is_among(kOfModel, name)) continue;
-    if (const std::string value = json_of(*member); !value.empty() && is_field_of_scenario(name))
-      out.push_back({name, value});
+    if (gives_field(*member)) out.push_back({name, json_text(*member)});
   }
   return out;
 }
