@@ -15,17 +15,19 @@ Cost kernel_cost(StreamKind kind, Bytes bytes, const Device& device) {
 
 }  // namespace
 
-bool takes_several_kernels(const Cast& op) { return op.to == DType::kNvfp4; }
+bool is_to_nvfp4(const Cast& op) { return op.to == DType::kNvfp4; }
 
 Cost nvfp4_cast_cost(const Cast& op, const Device& device) {
   const std::int64_t kernels = writing_kernels(op);
   const Bytes each(read(op).value + written(op).value / kernels);
-  return kernel_cost(StreamKind::kAmax, read(op), device) +
-         static_cast<double>(kernels) * kernel_cost(StreamKind::kQuantise, each, device);
+  const Cost writing =
+      static_cast<double>(kernels) * kernel_cost(StreamKind::kQuantise, each, device);
+  return op.scaled ? writing : kernel_cost(StreamKind::kAmax, read(op), device) + writing;
 }
 
 Bytes nvfp4_cast_bytes(const Cast& op) {
-  return Bytes((1 + writing_kernels(op)) * read(op).value) + written(op);
+  const std::int64_t passes = (op.scaled ? 0 : 1) + writing_kernels(op);
+  return Bytes(passes * read(op).value) + written(op);
 }
 
 }  // namespace plait

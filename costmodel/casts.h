@@ -1,18 +1,19 @@
 #pragma once
-// Casts to nvfp4, which take several kernels (Transformer Engine, NVFP4Quantizer::quantize_impl in
-// pytorch/csrc/quantizer.cpp): one reads all for the largest magnitudes, of rows and, `rotated`, of
-// what the Hadamard transform makes of columns. Then one kernel writes rows and columns, or, where
-// columns are rotated, one for each (nvte_quantize_v2,
+// Casts to nvfp4, which take several kernels in training (Transformer Engine,
+// NVFP4Quantizer::quantize_impl in pytorch/csrc/quantizer.cpp): one reads all for the largest
+// magnitudes, of rows and, `rotated`, of what the Hadamard transform makes of columns. Then one
+// kernel writes rows and columns, or, where columns are rotated, one for each (nvte_quantize_v2,
 // nvte_hadamard_transform_cast_fusion_columnwise). Each reads the whole again:
 //   t = A(n e) + K Q(n e + c 9 n / 16 / K)
 // of n elements of e bytes in c copies by K kernels; A and Q are the streams kAmax and kQuantise.
+// Of engines that know the magnitudes (Cast::scaled) the last kernel is all: A is 0.
 
 #include "costmodel/kernels.h"
 
 namespace plait {
 
 /// The cast is to nvfp4.
-bool takes_several_kernels(const Cast& op);
+bool is_to_nvfp4(const Cast& op);
 Cost nvfp4_cast_cost(const Cast& op, const Device& device);
 /// What its kernels move.
 Bytes nvfp4_cast_bytes(const Cast& op);

@@ -217,7 +217,7 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
     return cost + chain_cost(copies, device) + chain_cost(repeated, device) +
            chain_cost(merged, device);
   }
-  if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
+  if (const auto* cast = std::get_if<Cast>(&op); cast && is_to_nvfp4(*cast))
     return nvfp4_cast_cost(*cast, device);
   if (is_of_recurrence(op)) return recurrence_cost(op, device);
   if (const std::optional<Cost> own = torch_rows_cost(op, device, kernels)) return *own;
@@ -280,7 +280,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
 }
 
 Bytes CostModel::memory_bytes(const Compute& op, const Device& device) const {
-  if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
+  if (const auto* cast = std::get_if<Cast>(&op); cast && is_to_nvfp4(*cast))
     return nvfp4_cast_bytes(*cast);
   const KernelChain chain = chain_on(device, op, kernels);
   return chain.kernels > 0 ? chain.bytes : uncached(memory_traffic(op), device);

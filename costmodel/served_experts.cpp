@@ -13,15 +13,17 @@ constexpr TiledGemm kAmpereHalf = {
 constexpr TiledGemm kHopperHalf = {
     kHopperUnit, 0.731, 0.920, 326, 1.000, 0, 1, {1.000, 0.767, 0.263, 0.375}, 0.001, 11.14};
 constexpr TiledGemm kHopperEight = {
-    2 * kHopperUnit, 0.387, 0.924, 164, 1.000, 0, 1, {0.882, 0.939, 0.903, 0.390}, 0.001, 15.33};
+    2 * kHopperUnit, 0.383, 0.927, 240, 1.000, 0, 1, {0.882, 0.944, 0.906, 0.390}, 0.001, 15.08};
 constexpr TiledGemm kHopperWidened = {
     kHopperUnit, 0.710, 1.000, 119, 0.725, 0, 1, {0.824, 0.714, 0.434, 0.508}, 0.001, 13.53};
 constexpr TiledGemm kBlackwellHalf = {
     kBlackwellUnit, 0.496, 0.899, 0, 1.000, 0, 1, {0.942, 1.000, 0.388, 0.673}, 0.001, 5.64};
-constexpr TiledGemm kBlackwellEight = {2 * kBlackwellUnit,           0.231, 1.000, 28, 1.000, 0, 1,
-                                       {0.816, 0.648, 0.254, 0.568}, 0.001, 9.83};
+constexpr TiledGemm kBlackwellEight = {2 * kBlackwellUnit,           0.230, 1.000, 69, 1.000, 0, 1,
+                                       {0.817, 0.650, 0.254, 0.572}, 0.001, 9.60};
 constexpr TiledGemm kBlackwellWidened = {
     kBlackwellUnit, 0.418, 0.692, 1248, 0.001, 0, 1, {0.934, 0.586, 0.341, 0.888}, 0.001, 6.41};
+constexpr TiledGemm kBlackwellFour = {4 * kBlackwellUnit,           0.676, 0.953, 543, 1.000, 0, 1,
+                                      {0.483, 0.225, 0.223, 0.252}, 0.001, 0.91};
 
 /// Bands hold 80 % of the shapes that were not fitted.
 struct Kernel {
@@ -30,7 +32,8 @@ struct Kernel {
 };
 
 Kernel kernel_of(const MatMul& op, const Device& device) {
-  const bool eight = op.in == DType::kFp8, widened = op.weights != WeightFormat::kPlain;
+  const bool four = op.in == DType::kNvfp4, eight = op.in == DType::kFp8;
+  const bool widened = op.weights != WeightFormat::kPlain;
   if (device.sms <= 0) return {};
   switch (generation_of(device)) {
     case Generation::kCpu:
@@ -38,10 +41,11 @@ Kernel kernel_of(const MatMul& op, const Device& device) {
     case Generation::kVolta:
     case Generation::kAmpere: return {&kAmpereHalf, 0.24};
     case Generation::kHopper:
-      if (eight) return {&kHopperEight, 0.14};
+      if (eight) return {&kHopperEight, 0.13};
       return widened ? Kernel{&kHopperWidened, 0.1} : Kernel{&kHopperHalf, 0.27};
     case Generation::kBlackwell:
-      if (eight) return {&kBlackwellEight, 0.22};
+      if (four) return {&kBlackwellFour, 0.205};
+      if (eight) return {&kBlackwellEight, 0.215};
       return widened ? Kernel{&kBlackwellWidened, 0.23} : Kernel{&kBlackwellHalf, 0.19};
   }
   return {};

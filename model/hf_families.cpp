@@ -127,12 +127,12 @@ Model read_gpt_oss(HfReader& config) {
   return m;
 }
 
-/// The gate of the shared expert, one weight per hidden, is left out.
 Model read_qwen2_moe(HfReader& config) {
   Model m = read_llama_shape(config, {151936, 2048, 5632, 24, 16, 16, 32768});
   m.qkv_bias = true;
   read_qwen_experts(m, config, 60, 4, 1408);
   m.shared_ffn_hidden = config.size({"shared_expert_intermediate_size"}, kMaxWidth, 5632);
+  m.shared_expert_gate = m.shared_ffn_hidden > 0;
   read_windows(m, config, kQwenWindows);
   return m;
 }

@@ -250,10 +250,10 @@ struct BiasGrad {
 /// Element-wise conversion. To nvfp4: `copies` of it, one with blocks along rows and one along
 /// columns; `rotated`: the second one of elements that a Hadamard transform has mixed, 16 by 16. To
 /// fp8: one and, beside it, its transpose, or, `scaled` by magnitudes that are known, or where
-/// nobody reads the transpose, itself `alone`. From fp8 to fp8: its transpose. From nf4: of codes,
-/// times the scale of their block; where scales are `nested`, stored in 8 bits, those are restored
-/// first. Between like types a copy, of so many `chunks` into another order where it is more
-/// than 1.
+/// nobody reads the transpose, itself `alone`; to nvfp4 `scaled` too. From fp8 to fp8: its
+/// transpose. From nf4: of codes, times the scale of their block; where scales are `nested`, stored
+/// in 8 bits, those are restored first. Between like types a copy, of so many `chunks` into another
+/// order where it is more than 1.
 struct Cast {
   std::int64_t elements = 0;
   DType from = DType::kFp32, to = DType::kBf16;

@@ -123,6 +123,14 @@ std::string_view name_of(NoSync when) {
   return "?";
 }
 
+std::string_view name_of(ReplicaSums when) {
+  switch (when) {
+    case ReplicaSums::kEachMicrobatch: return "each_microbatch";
+    case ReplicaSums::kLastMicrobatch: return "last_microbatch";
+  }
+  return "?";
+}
+
 std::string_view name_of(FsdpCopies copies) {
   switch (copies) {
     case FsdpCopies::kNone: return "none";

@@ -6,6 +6,7 @@
 // Accelerate's device_map are the same plan with different maps.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/model.h"
@@ -35,10 +36,13 @@ struct ServingPrecision {
   DType activations = DType::kBf16;
   DType kv_cache = DType::kBf16;
   DType states =
-      DType::kBf16;           // of mixers that have some; what their convolutions keep is as above
-  bool fp8_products = false;  // linear layers: fp8 weights, inputs cast to fp8 token by token
-  WeightFormat weights = WeightFormat::kPlain;  // of the linear layers, where not fp8_products
-  WeightFormat experts = WeightFormat::kPlain;  // of those of experts
+      DType::kBf16;  // of mixers that have some; what their convolutions keep is as above
+  /// What linear layers multiply in, if not in `activations`: weights of that type, and inputs that
+  /// are cast to it. kFp8: by their own magnitudes; kNvfp4: by magnitudes that are known.
+  std::optional<DType> products;
+  std::optional<DType> expert_products;         // those of experts
+  WeightFormat weights = WeightFormat::kPlain;  // of the linear layers without `products`
+  WeightFormat experts = WeightFormat::kPlain;  // of experts without `expert_products`
   WeightFormat head = WeightFormat::kPlain;     // of the output matrix
   bool fused_attention = true;                  // flash attention, where a device computes it
   /// Element-wise work is part of the kernel before it: residual sums and norms one kernel, casts

@@ -71,6 +71,10 @@ enum class FsdpCopies : std::uint8_t { kNone, kFsdp1, kFsdp2, kDeepSpeed };
 /// 2025, when reductions came before a piece's last message (pytorch/pytorch pull request 166449),
 /// or everywhere.
 enum class NoSync : std::uint8_t { kNever, kPipelines, kPipelines2024, kAlways };
+/// When gradients that are sharded within a group of ranks are summed over the groups: in each
+/// microbatch, as PyTorch's FSDP1 and FSDP2 do unless told otherwise (set_requires_all_reduce;
+/// pytorch/torchtitan issue 1929), or in the last one, of what the shards have accumulated.
+enum class ReplicaSums : std::uint8_t { kEachMicrobatch, kLastMicrobatch };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(ExchangeOverlap overlap);
@@ -83,6 +87,7 @@ std::string_view name_of(TensorOverlap overlap);
 std::string_view name_of(Offload place);
 std::string_view name_of(FsdpCopies copies);
 std::string_view name_of(NoSync when);
+std::string_view name_of(ReplicaSums when);
 
 /// What an automatic schedule is laid out for, as profiled: how long the passes of a stage take and
 /// a message travels, in any common unit, and what of a microbatch's activations B leaves for W.
@@ -190,6 +195,7 @@ struct FsdpOptions {
   bool early_scales = false;
   FsdpCopies copies = FsdpCopies::kNone;
   NoSync no_sync = NoSync::kNever;
+  ReplicaSums replica_sums = ReplicaSums::kEachMicrobatch;
 
   bool sums_whole(int zero_stage, std::int64_t pp) const {
     const bool now = no_sync == NoSync::kAlways || (no_sync != NoSync::kNever && pp > 1);

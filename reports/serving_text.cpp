@@ -55,7 +55,7 @@ std::string cures_words(const CacheCapacity& c, const EngineLimits& limits) {
            shorter;
   }
   return "a larger tp or pp shares weights among more devices; serving.weights and "
-         "serving.fp8_products make them narrower" +
+         "serving.products make them narrower" +
          shorter;
 }
 

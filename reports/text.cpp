@@ -161,7 +161,7 @@ std::vector<Line> closing_lines(const Report& r, int width) {
   std::string numbers = fmt::format("{}", fmt::join(parts, ", "));
   if (r.provenance.band > 0) {
     numbers += fmt::format(
-        "; step {} to {}, ±{}", human_time(r.step_time_s * (1 - std::min(1.0, r.provenance.band))),
+        "; step {} to {}, ±{}", human_time(r.step_time_s / (1 + r.provenance.band)),
         human_time(r.step_time_s * (1 + r.provenance.band)), human_percent(r.provenance.band, 0));
   }
   std::vector<Line> out = {{}};

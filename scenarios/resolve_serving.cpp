@@ -59,12 +59,22 @@ std::int64_t longest_request(const Load& load) {
 }
 
 void check(const Serving& s) {
-  for (const auto& [key, format] : {std::pair("weights", s.precision.weights),
-                                    std::pair("expert_weights", s.precision.experts)}) {
-    if (!s.precision.fp8_products || format == WeightFormat::kPlain) continue;
-    refuse_field("S062", fmt::format("fp8 products with weights in {}", name_of(format)),
-                 fmt::format("serving.{}", key), "fp8_products alone, or a format of weights alone",
-                 "remove one of the two");
+  struct Layers {
+    const char *products_key, *weights_key;
+    std::optional<DType> products;
+    WeightFormat weights;
+  };
+  const ServingPrecision& p = s.precision;
+  for (const Layers& l :
+       {Layers{"products", "weights", p.products, p.weights},
+        Layers{"expert_products", "expert_weights", p.expert_products, p.experts}}) {
+    if (!l.products || l.weights == WeightFormat::kPlain) continue;
+    refuse_field(
+        "S062",
+        fmt::format("products in {} with weights in {}", name_of(*l.products), name_of(l.weights)),
+        fmt::format("serving.{}", l.weights_key),
+        fmt::format("{} or a format of weights, and the other plain", l.products_key),
+        "remove one of the two");
   }
   if (s.load.arrivals == Arrivals::kTrace && s.load.trace.empty()) {
     refuse_field("S063", "arrivals as in a trace, and no trace", "serving.requests.arrivals",
@@ -93,6 +103,7 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
                         std::vector<std::string>& warnings) {
   if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
   if (json.find("expert_weights") == nullptr) s.precision.experts = s.precision.weights;
+  if (json.find("expert_products") == nullptr) s.precision.expert_products = s.precision.products;
   if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
   if (json.find_path("engine.kernels") == nullptr && s.layers.dealing == Dealing::kGpuLayers) {
     s.limits.engine = ServingEngine::kLlamaCpp;

@@ -5,6 +5,10 @@ namespace {
 
 Choice<WeightFormat> formats() { return choice_of<WeightFormat>(kWeightFormats); }
 
+Choice<std::optional<DType>> products() {
+  return {{{"plain", std::nullopt}, {"fp8", DType::kFp8}, {"nvfp4", DType::kNvfp4}}};
+}
+
 const Table<RequestKind>& kind_table() {
   using K = RequestKind;
   constexpr std::int64_t kLongest = std::int64_t{1} << 28;
@@ -272,9 +276,14 @@ const Table<Serving>& serving_table() {
               .otherwise("weights")
               .silent_by_default(),
           field_of<S>("head_weights", part(&P::head), formats(), "The same for the output matrix."),
-          field_of<S>("fp8_products", part(&P::fp8_products), Flag{},
-                      "Linear layers have fp8 weights and cast their inputs to fp8 (vLLM's "
-                      "--quantization fp8)."),
+          field_of<S>("products", part(&P::products), products(),
+                      "What the products of linear layers read: weights of that type, and inputs "
+                      "cast to it (fp8: vLLM's --quantization fp8; nvfp4: modelopt_fp4); plain: "
+                      "inputs in `dtype`."),
+          field_of<S>("expert_products", part(&P::expert_products), products(),
+                      "The same for experts.")
+              .otherwise("products")
+              .silent_by_default(),
           field_of<S>("kv_cache", part(&P::kv_cache),
                       choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8}),
                       "Keys and values in the cache.")

@@ -179,6 +179,12 @@ const Table<FsdpOptions>& fsdp_table() {
                 "own; `pipelines_2024`, until November 2025: before a piece's last message), or "
                 "always.")
               .silent_by_default(),
+          field("replica_sums", &F::replica_sums,
+                choice_of({ReplicaSums::kEachMicrobatch, ReplicaSums::kLastMicrobatch}),
+                "With dp beside fsdp: when sharded gradients are summed over the replicas: in "
+                "each microbatch (PyTorch's FSDP, unless set_requires_all_reduce says otherwise) "
+                "or in the last one.")
+              .silent_by_default(),
           field("early_scales", &F::early_scales, Flag{},
                 "With workload.precision.narrow_weights = \"gathered\": magnitudes that gathered "
                 "weights are scaled by are found behind the optimizer, and met in one message "

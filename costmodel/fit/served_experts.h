@@ -2,7 +2,7 @@
 // From measured durations of the experts of a layer to the constants of costmodel/served_experts.h,
 // with robust logarithmic loss. A duration is that of all that comes between the choice of experts
 // and the sum of what they return: tokens to their slots, both products, the activation between
-// them, for 8-bit products the casts of both inputs, and the sum.
+// them, for 8-bit and 4-bit products the casts of both inputs, and the sum.
 
 #include <vector>
 

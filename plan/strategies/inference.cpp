@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "plan/refusal.h"
@@ -11,27 +12,38 @@
 namespace plait {
 namespace {
 
-/// Replaces the inputs of linear layers by fp8 copies, each input cast once: vLLM quantises
-/// activations dynamically (--quantization fp8).
-void cast_inputs(Draft& d, Block& block) {
+/// vLLM casts to fp8 by the magnitudes of each token (--quantization fp8), to nvfp4 by those that
+/// the checkpoint has of a layer's inputs (ModelOpt's input_scale).
+Cast engine_cast(DType from, DType to) {
+  Cast cast{0, from, to};
+  cast.alone = to == DType::kFp8, cast.scaled = to == DType::kNvfp4;
+  return cast;
+}
+
+/// Replaces the inputs of linear layers by narrow copies; each input is cast once to a type.
+void cast_inputs(Draft& d, Block& block, const ServingPrecision& precision) {
   std::vector<Op> ops = std::move(block.ops);
   block.ops.clear();
-  std::map<TensorId, TensorId> narrow;
+  std::map<std::pair<TensorId, DType>, TensorId> copies;
   for (Op& op : ops) {
-    if (MatMul* g = body_of<MatMul>(op); g != nullptr && !is_router(d, op)) {
-      g->in = DType::kFp8;
+    MatMul* g = body_of<MatMul>(op);
+    const auto& type =
+        multiplies_by_experts(d, op) ? precision.expert_products : precision.products;
+    if (g != nullptr && type && !is_router(d, op)) {
+      g->in = *type;
       const TensorId from = op.operands[0].tensor;
-      if (!narrow.contains(from)) {
+      const std::pair copy(from, *type);
+      if (!copies.contains(copy)) {
         Tensor t = d.tensors[from];
-        t.name += ".fp8", t.dtype = DType::kFp8;
-        narrow[from] = d.add(t);
-        block.ops.push_back({Compute(Cast{0, d.tensors[from].dtype, DType::kFp8}),
+        t.name += "." + std::string(name_of(*type)), t.dtype = *type;
+        copies[copy] = d.add(t);
+        block.ops.push_back({Compute(engine_cast(d.tensors[from].dtype, *type)),
                              Stream::kCompute,
                              Phase::kForward,
-                             {{from, Use::kRead, 0}, {narrow[from], Use::kWrite, 0}}});
+                             {{from, Use::kRead, 0}, {copies[copy], Use::kWrite, 0}}});
       }
-      op.operands[0].tensor = narrow[from];
-      d.tensors[op.operands[1].tensor].dtype = DType::kFp8;
+      op.operands[0].tensor = copies[copy];
+      d.tensors[op.operands[1].tensor].dtype = *type;
     }
     block.ops.push_back(std::move(op));
   }
@@ -71,7 +83,7 @@ void keep_forward(Draft& d) {
 void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
   for (LayerKind& kind : d.layers) {
     Block& block = kind.kept.forward;
-    if (precision.fp8_products) cast_inputs(d, block);
+    cast_inputs(d, block, precision);
     for (Op& op : block.ops) {
       if (is_router(d, op)) continue;
       const bool experts = multiplies_by_experts(d, op);

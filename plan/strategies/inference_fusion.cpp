@@ -1,9 +1,9 @@
 // Element-wise work inside of the kernel before it, as TensorRT-LLM runs a layer: the all-reduce
 // behind a product adds the residual (AllReduceFusionOp.RESIDUAL_RMS_NORM; alone, the norm's kernel
 // does, which reads its input anyway), norms, activations and attention write their results in fp8
-// (RESIDUAL_RMS_NORM_QUANT_FP8, static scales), and the kernel that rotates keys writes them into
-// the cache (applyBiasRopeUpdateKVCache). The operands of what is fused go to the kernel that does
-// it; its own kernel is gone.
+// and nvfp4 (RESIDUAL_RMS_NORM_QUANT_FP8 and _NVFP4, static scales), and the kernel that rotates
+// keys writes them into the cache (applyBiasRopeUpdateKVCache). The operands of what is fused go to
+// the kernel that does it; its own kernel is gone.
 #include <algorithm>
 #include <optional>
 
@@ -22,7 +22,8 @@ bool is_sum(const Op& op) {
 bool is_last_conversion(const Draft& d, const Op& op) {
   if (body_of<Cast>(op) == nullptr) return false;
   const Tensor& to = d.tensors[op.operands[1].tensor];
-  return to.dtype == DType::kFp8 || to.kind == TensorClass::kKvCache;
+  const bool narrow = to.dtype == DType::kFp8 || to.dtype == DType::kNvfp4;
+  return narrow || to.kind == TensorClass::kKvCache;
 }
 
 bool takes_in(const Op& op) {

@@ -97,7 +97,9 @@ class NarrowRewrite {
     }
     const bool for_weight = g.pass == Pass::kWeightGrad;
     first = {for_weight ? made.columns : made.rows, Use::kRead, 0};
+    const TensorId read = second.tensor;
     second = {for_weight ? saved_input(op) : weight(second, g.pass, op), Use::kRead, 0};
+    if (!forward && !for_weight) keep_rows(op, read);
   }
   /// Of a weight's gradient. An input that backward would make again (state_space.cpp) is kept
   /// narrow all the same, as Transformer Engine's linear layers do.
@@ -169,6 +171,13 @@ class NarrowRewrite {
       found = weights_.emplace(w.tensor, made).first;
     }
     return pass == Pass::kForward ? found->second.rows : found->second.columns;
+  }
+  /// Autograd keeps both copies of a weight, which are one object (Transformer Engine, tensor/
+  /// quantized_tensor.py): those that only forward passes read stay for the last backward pass too.
+  void keep_rows(Op& op, TensorId weight) {
+    const auto copies = weights_.find(weight);
+    const bool apart = once_a_step_ && copies != weights_.end() && copies->second.rows != weight;
+    if (apart) op.operands.push_back({copies->second.rows, Use::kRead, 0});
   }
   TensorId copy_of(TensorId of, const char* which, Scope scope) {
     Tensor t = d_.tensors[of];

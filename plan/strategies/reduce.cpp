@@ -6,8 +6,9 @@
 //   stage 1     reduce_scatter over the shard axis, in place; all_reduce of the share over the
 //               other axis; a tied matrix on two stages, whose shards there are not the same
 //               elements, is in a bucket of its own and reduced whole, as all are on request
-//   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates;
-//               at stage 2 without overlap the backward pass waits for it; without
+//   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates,
+//               and all_reduce of the share over the other axis, in each or in the last one
+//               (ReplicaSums); at stage 2 without overlap the backward pass waits for it; without
 //               synchronization (NoSync) once, of what has added up whole: in the last microbatch,
 //               in a pipeline behind the last pass and message of each piece
 //
@@ -101,13 +102,10 @@ class Reducer {
                                      {{from, Use::kRead, 0}, {target, Use::kWrite, 0}}));
       if (unit.zero_stage == 3) block.ops.back().stream = Stream::kParamGather;
     }
+    const bool each = d_.strategy.fsdp.replica_sums == ReplicaSums::kEachMicrobatch;
+    if (each) sum_over_replicas(block, unit, target);
     if (!direct) accumulate(block, target, unit.gradient_shard, first);
-    const AxisSet replicas = unit.data_axes - unit.shard_axes;
-    if (last && !replicas.empty()) {
-      block.ops.push_back(collective(CollectiveKind::kAllReduce, replicas,
-                                     d_.tensors[unit.gradient_shard],
-                                     {{unit.gradient_shard, Use::kUpdate, 0}}));
-    }
+    if (!each && last) sum_over_replicas(block, unit, unit.gradient_shard);
     return block;
   }
 
@@ -180,6 +178,13 @@ class Reducer {
                          Stream::kGradSync,
                          Phase::kGradSync,
                          {{from, Use::kRead, 0}, {shard, Use::kUpdate, 0}}});
+  }
+  /// Of a shard, over the ranks that have the same one.
+  void sum_over_replicas(Block& block, const Unit& unit, TensorId shard) {
+    const AxisSet replicas = unit.data_axes - unit.shard_axes;
+    if (replicas.empty()) return;
+    block.ops.push_back(collective(CollectiveKind::kAllReduce, replicas, d_.tensors[shard],
+                                   {{shard, Use::kUpdate, 0}}));
   }
   /// Norm gradients from a sequence shard are partial sums over tp.
   void sum_over_tp(Block& block, const Unit& unit) {

@@ -12,23 +12,22 @@ namespace {
 
 constexpr std::string_view kOfInt8 =
     "products of 8-bit integers, which are predicted in the type of activations";
-constexpr std::string_view kOfFp4 =
-    "products in fp4, where the device has them, which are predicted in the type of activations";
 constexpr std::string_view kOfBlocks = "blocks of 64, which are read as groups of 128";
 
 // Router, output matrix and embedding stay as they were (the ignored modules of LLM Compressor's
 // and ModelOpt's recipes).
 constexpr std::array kFormats = {
-    CheckpointFormat{"plain", "plain", "plain", false, {}},
-    CheckpointFormat{"fp8", "plain", "plain", true, {}},
-    CheckpointFormat{"int8", "int8", "int8", false, {}},
-    CheckpointFormat{"w8a8", "int8", "int8", false, kOfInt8},
-    CheckpointFormat{"int4", "int4", "int4", false, {}},
-    CheckpointFormat{"nf4", "int4", "int4", false, kOfBlocks},
-    CheckpointFormat{"nvfp4", "nvfp4", "nvfp4", false, kOfFp4},
-    CheckpointFormat{"nvfp4a16", "nvfp4", "nvfp4", false, {}},
-    CheckpointFormat{"mxfp4", "mxfp4", "mxfp4", false, {}},
-    CheckpointFormat{"mxfp4 experts", "plain", "mxfp4", false, {}},
+    CheckpointFormat{"plain", "plain", "plain"},
+    CheckpointFormat{"fp8", "plain", "plain", "fp8", "fp8"},
+    CheckpointFormat{"int8", "int8", "int8"},
+    CheckpointFormat{.name = "w8a8", .weights = "int8", .experts = "int8", .lost = kOfInt8},
+    CheckpointFormat{"int4", "int4", "int4"},
+    CheckpointFormat{.name = "nf4", .weights = "int4", .experts = "int4", .lost = kOfBlocks},
+    CheckpointFormat{"nvfp4", "plain", "plain", "nvfp4", "nvfp4"},
+    CheckpointFormat{"nvfp4 experts", "plain", "plain", "plain", "nvfp4"},
+    CheckpointFormat{"nvfp4a16", "nvfp4", "nvfp4"},
+    CheckpointFormat{"mxfp4", "mxfp4", "mxfp4"},
+    CheckpointFormat{"mxfp4 experts", "plain", "mxfp4"},
 };
 
 struct FormatWord {
@@ -60,6 +59,10 @@ constexpr Published kPublished[] = {{"deepseek-v3", "fp8"},
                                     {"kimi-k2", "fp8"},
                                     {"gpt-oss-20b", "mxfp4 experts"},
                                     {"gpt-oss-120b", "mxfp4 experts"}};
+
+/// Whose NVFP4 leaves attention as it was: nvidia/DeepSeek-R1-0528-FP4 (its v2's card:
+/// "additionally quantizes the wo module in attention layers") and nvidia/Kimi-K2-Thinking-NVFP4.
+constexpr std::string_view kExpertsInFour[] = {"deepseek-v3", "deepseek-r1", "kimi-k2"};
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
@@ -114,7 +117,9 @@ const CheckpointFormat* format_in_name(std::string_view name, std::string_view p
   if (found == std::end(kWords)) return published;
   // gpt-oss-20b-MXFP4 is gpt-oss-20b.
   const bool same = published != nullptr && published->experts == found->format;
-  return same ? published : &checkpoint_format(found->format);
+  if (same) return published;
+  const bool experts = found->format == "nvfp4" && std::ranges::count(kExpertsInFour, preset) != 0;
+  return &checkpoint_format(experts ? "nvfp4 experts" : found->format);
 }
 
 }  // namespace plait

@@ -10,11 +10,12 @@ namespace plait {
 
 /// How the linear layers of a checkpoint are stored and multiplied.
 struct CheckpointFormat {
-  std::string_view name;     // "int4", as messages have it
-  std::string_view weights;  // as scenarios write them
-  std::string_view experts;  // theirs
-  bool fp8_products = false;
-  std::string_view lost;  // what of it a scenario cannot say; "": nothing
+  std::string_view name;                       // "int4", as messages have it
+  std::string_view weights;                    // as scenarios write them
+  std::string_view experts;                    // theirs
+  std::string_view products = "plain";         // what they read
+  std::string_view expert_products = "plain";  // theirs
+  std::string_view lost = {};                  // what of it a scenario cannot say; "": nothing
 };
 /// The format of that name. There is one.
 const CheckpointFormat& checkpoint_format(std::string_view name);

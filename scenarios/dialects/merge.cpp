@@ -124,7 +124,7 @@ class Merge {
   void share_out_the_ranks(std::vector<std::string>* warnings) {
     const std::string text = Tree{{"cluster", tree_["cluster"]}}.dump();
     const Cluster machine = parse_machine(text, file_);
-    widen_fp8(machine.device, warnings);
+    widen(machine.device, warnings);
     const std::int64_t devices = machine.world_size();
     const auto counted = [&] { return size("tp") * size("pp") * size("cp") * size("ep"); };
     const std::string& axis = imported_.takes_rest;
@@ -203,17 +203,25 @@ class Merge {
         fmt::join(near, ", "));
   }
 
-  /// On a device without products in fp8 vLLM widens fp8 weights as products read them (Marlin).
-  void widen_fp8(const Device& device, std::vector<std::string>* warnings) {
-    const Given* fp8 = given("serving.fp8_products");
-    if (!serves_ || fp8 == nullptr || fp8->value != "true" || device.peak_fp8.value > 0) return;
-    set("serving.fp8_products", false);
-    set("serving.weights", "fp8_weights");
-    if (find("serving.expert_weights") != nullptr) set("serving.expert_weights", "fp8_weights");
-    if (warnings == nullptr) return;
-    warnings->push_back(
-        fmt::format("W008: {} has no products in fp8: fp8 weights are read as widened by products",
-                    device.name));
+  /// Weights of products that the device does not have are widened as products in `dtype` read them
+  /// (vLLM: Marlin).
+  void widen(const Device& device, std::vector<std::string>* warnings) {
+    const std::pair<const char*, const char*> layers[] = {
+        {"serving.products", "serving.weights"},
+        {"serving.expert_products", "serving.expert_weights"}};
+    for (const auto& [products, weights] : layers) {
+      const Given* type = given(products);
+      if (!serves_ || type == nullptr) continue;
+      const bool eight = type->value == R"("fp8")", four = type->value == R"("nvfp4")";
+      if (!(eight && device.peak_fp8.value == 0) && !(four && device.peak_fp4.value == 0)) continue;
+      set(products, "plain");
+      set(weights, eight ? "fp8_weights" : "nvfp4");
+      if (warnings == nullptr) continue;
+      warnings->push_back(fmt::format(
+          "W008: {} has no products in {}: weights for them are read as widened by products",
+          device.name, eight ? "fp8" : "nvfp4"));
+      warnings = nullptr;
+    }
   }
 
   /// A server's ranks are all that there are: of a larger machine it has as many devices.

@@ -82,20 +82,28 @@ NamedModel model_of(Arguments& args) {
   return named((serve + 1)->text, (serve + 1)->line);
 }
 
+/// A checkpoint that ModelOpt has written, which vLLM does not make of another.
+bool is_quantised_to_four(const ServingPrecision& p) {
+  return p.products == DType::kNvfp4 || p.expert_products == DType::kNvfp4;
+}
+
 /// What instances compute in and keep.
 void write_types(ExportDraft& d, const Serving& s) {
   const auto type = [](DType t) {
     return std::string(std::ranges::find(kTypes, name_of(t), &TypeName::ours)->vllm);
   };
   d.set("--dtype", type(s.precision.activations));
-  if (s.precision.fp8_products) d.set("--quantization", "fp8");
+  const ServingPrecision& p = s.precision;
+  if (p.products == DType::kFp8) d.set("--quantization", "fp8");
+  if (is_quantised_to_four(p)) d.set("--quantization", "modelopt_fp4");
   const bool follows = s.precision.kv_cache == s.precision.activations;
   d.set("--kv-cache-dtype", follows ? "auto" : std::string(name_of(s.precision.kv_cache)));
   if (s.precision.states != s.precision.activations) {
     d.set("--mamba-ssm-cache-dtype", type(s.precision.states));
     d.say({"serving.state_cache"});
   }
-  d.say({"serving.dtype", "serving.fp8_products", "serving.kv_cache"});
+  d.say({"serving.dtype", "serving.products", "serving.kv_cache"});
+  if (p.expert_products == p.products) d.say({"serving.expert_products"});
 }
 
 /// How they batch, as the fields at `path` say.
@@ -129,11 +137,13 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
 /// A checkpoint that is published quantised is that of the scenario where its weights are the same.
 bool is_published_so(const Scenario& s) {
   const CheckpointFormat* format = published_format(s.model.name);
+  if (s.serving && is_quantised_to_four(s.serving->precision)) return false;
   if (format == nullptr) return true;
   if (!s.serving) return false;
   const ServingPrecision& p = s.serving->precision;
-  return name_of(p.weights) == format->weights && p.fp8_products == format->fp8_products &&
-         (p.fp8_products || name_of(p.experts) == format->experts);
+  const std::string_view products = p.products ? name_of(*p.products) : "plain";
+  return name_of(p.weights) == format->weights && products == format->products &&
+         (p.products || name_of(p.experts) == format->experts);
 }
 
 void write_model(ExportDraft& d) {

@@ -40,11 +40,12 @@ const std::vector<Method>& methods() {
       {"int8_per_channel_weight_only", {"int8", "plain"}},
       {"experts_int8", {}},
       {"bitsandbytes", {"nf4", "plain", "int4"}},
-      {"modelopt", {"fp8", "nvfp4"}},
-      {"modelopt_fp4", {"nvfp4"}},
+      {"modelopt", {"fp8", "nvfp4", "nvfp4 experts"}},
+      {"modelopt_fp4", {"nvfp4", "nvfp4 experts"}},
       {"mxfp4", {"mxfp4 experts", "mxfp4"}},
       {"gpt_oss_mxfp4", {"mxfp4 experts"}},
-      {"compressed-tensors", {"", "fp8", "int8", "w8a8", "int4", "nvfp4", "nvfp4a16", "mxfp4"}},
+      {"compressed-tensors",
+       {"", "fp8", "int8", "w8a8", "int4", "nvfp4", "nvfp4 experts", "nvfp4a16", "mxfp4"}},
   };
   return all;
 }
@@ -83,9 +84,11 @@ void give_format(Imported& out, const CheckpointFormat& f, const NamedModel& mod
   };
   give("weights", json_quote(f.weights));
   const Model* known = find_preset(model.preset);
-  const bool apart = known == nullptr ? f.experts != f.weights : known->experts > 0;
+  const bool differ = f.experts != f.weights || f.expert_products != "plain";
+  const bool apart = known == nullptr ? differ : known->experts > 0;
   if (apart) give("expert_weights", json_quote(f.experts));
-  give("fp8_products", f.fp8_products ? "true" : "false");
+  give("products", json_quote(f.products));
+  if (apart) give("expert_products", json_quote(f.expert_products));
   if (!f.lost.empty()) {
     out.warnings.push_back(fmt::format("W008: weights in {} have {}", f.name, f.lost));
   }

@@ -10,7 +10,7 @@ from plait_command import SERVING, SOURCE, TINY, CommandTest, changed, plait, re
 
 MANY = {
     "model": "llama-3.1-70b",
-    "serving": {"fp8_products": True,
+    "serving": {"products": "fp8",
                 "requests": {"count": 10000, "rate_per_s": 20,
                              "kinds": [{"prompt_tokens": 512, "output_tokens": 128,
                                         "spread": 0.5}]}},
@@ -318,7 +318,7 @@ class Serve(CommandTest):
         refused = {
             "S061": changed(changed(SMALL, "strategy", {"fsdp": 2}),
                             "cluster.devices_per_node", 2),
-            "S062": changed(changed(SMALL, "serving.fp8_products", True),
+            "S062": changed(changed(SMALL, "serving.products", "fp8"),
                             "serving.weights", "int8"),
             "S063": changed(SMALL, "serving.requests", {"arrivals": "trace"}),
             "S064": changed(SMALL, "workload", {"sequence_length": 8, "global_batch": 1}),

@@ -33,6 +33,7 @@ std::vector<Set> sets() {
       {m[2], "trtllmbf16experts", "bfloat16"},
       {m[2], "trtllmfp8expertsmonolithic", "fp8_block", DType::kFp8},
       {m[2], "trtllmmxfp4expertsmonolithic", "w4a16_mxfp4", DType::kBf16, kMxfp4},
+      {m[2], "trtllmnvfp4expertsmonolithic", "nvfp4", DType::kNvfp4},
   };
 }
 
@@ -68,9 +69,13 @@ std::optional<Measured> measured(const Record& r, const Set& set) {
   out.row.ops = {Dispatch{.rows = tokens, .width = h, .chosen = k, .slots = met * slots}, up,
                  Activation{.rows = met * slots, .width = width}, down,
                  Combine{.rows = tokens, .width = h, .chosen = k, .slots = met * slots}};
-  if (set.in == DType::kFp8) {
-    out.row.ops.emplace_back(Cast{met * slots * h, DType::kBf16, DType::kFp8});
-    out.row.ops.emplace_back(Cast{met * slots * width, DType::kBf16, DType::kFp8});
+  if (set.in != DType::kBf16) {
+    Cast cast{.from = DType::kBf16, .to = set.in};
+    cast.alone = set.in == DType::kFp8, cast.scaled = set.in == DType::kNvfp4;
+    for (const std::int64_t inputs : {h, width}) {
+      cast.elements = met * slots * inputs;
+      out.row.ops.emplace_back(cast);
+    }
   }
   out.row.time = Seconds(std::stod(r.at("latency_us")) * 1e-6);
   out.held_out = is_held_out(width * 131 + experts, h * 17 + k);

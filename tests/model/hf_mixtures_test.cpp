@@ -92,6 +92,7 @@ TEST(HfMixtures, SparseStepCountsLayersFromOne) {
   EXPECT_FALSE(m.has_experts(0));
   EXPECT_TRUE(m.has_experts(1));
   EXPECT_EQ(m.shared_ffn_hidden, 5632);
+  EXPECT_TRUE(m.shared_expert_gate);
 }
 
 }  // namespace plait::hf_mixtures_test

@@ -286,11 +286,38 @@ TEST(ServingExpertParallel, NeedsExpertsThatRanksCanShare) {
   EXPECT_EQ(code(tiny_mixture(2), {.dp = 3}), "S092");
 }
 
+// Blocks of 16 share a scale of one byte: 9 bytes of 16 weights. Each input is cast once, by
+// magnitudes that are known.
+TEST(ServingPlan, ProductsInFourBitsReadNarrowWeightsAndInputs) {
+  Model m = tiny_mixture(2);
+  m.hidden = 32, m.ffn_hidden = 64, m.head_dim = 8, m.expert_ffn_hidden = m.shared_ffn_hidden = 32;
+  ServingPrecision plain, experts, all;
+  experts.expert_products = all.expert_products = all.products = DType::kNvfp4;
+  const auto plan_of = [&](const ServingPrecision& p) {
+    return make_serving_plan(m, decode_step(1, 8), p, layout(2), 1);
+  };
+  const auto saved = [&](const ServingPrecision& p) {
+    return weight_bytes(plan_of(plain)) - weight_bytes(plan_of(p));
+  };
+  const std::int64_t of_experts = 3 * m.hidden * 8 * m.expert_ffn_hidden;
+  const std::int64_t others = 2 * m.hidden * (m.qkv_width() + m.query_width()) +
+                              3 * m.hidden * (m.ffn_hidden + m.shared_ffn_hidden);
+  EXPECT_EQ(saved(experts), of_experts * 2 - of_experts * 9 / 16);
+  EXPECT_EQ(saved(all), (of_experts + others) * 2 - (of_experts + others) * 9 / 16);
+  EXPECT_TRUE(validate(plan_of(all)).empty());
+  for_each_op(plan_of(all), 0, [](const Call&, const Op& op) {
+    const auto* c = std::get_if<Compute>(&op.body);
+    const Cast* cast = c != nullptr ? std::get_if<Cast>(c) : nullptr;
+    if (cast == nullptr || cast->to != DType::kNvfp4) return;
+    EXPECT_TRUE(cast->scaled);
+  });
+}
+
 // TensorRT-LLM's layer: sums, casts to fp8 and the write into the cache are no kernels of their
 // own; products, norms, attention and what is sent stay as they are.
 TEST(ServingPlan, FusedElementwiseWorkLeavesProductsAndMessages) {
   ServingPrecision apart, fused;
-  apart.fp8_products = fused.fp8_products = true;
+  apart.products = fused.products = DType::kFp8;
   fused.fused_elementwise = true;
   const Model m = tiny_llama();
   const auto plan_of = [&](const ServingPrecision& p, Degrees d) {

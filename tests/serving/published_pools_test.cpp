@@ -20,7 +20,7 @@ ServedModel placed(std::int64_t tp, std::int64_t dp, std::int64_t first) {
   s.layout.mesh[Axis::kTp] = tp, s.layout.mesh[Axis::kDp] = dp;
   s.placement.resize(static_cast<std::size_t>(tp * dp));
   std::iota(s.placement.begin(), s.placement.end(), first);
-  s.precision.fp8_products = true;
+  s.precision.products = DType::kFp8;
   s.costs.engine_all_reduce = EngineReduce::kVllm;
   return s;
 }

@@ -40,7 +40,7 @@ TEST(PublishedServing, TimePerTokenOverTensorParallelism) {
     const bool vllm = row["engine"] == "vllm";
     s.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
     s.precision.fused_elementwise = !vllm;
-    s.precision.fp8_products = !row.contains("bf16");
+    if (!row.contains("bf16")) s.precision.products = DType::kFp8;
     Load load;
     load.arrivals = Arrivals::kClosed, load.concurrency = row["concurrency"];
     load.count = 4 * load.concurrency;

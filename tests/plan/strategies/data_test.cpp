@@ -230,8 +230,9 @@ TEST(Fsdp, TiedTableIsGatheredForTheEmbeddingAndAgainForTheHead) {
 }
 
 TEST(HybridShard, SharesAreReducedOverReplicasOnceAStep) {
-  const Plan plan = plan_of(split({.dp = 2, .fsdp = 4}, 3), 3);
-  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp), (Volume{kUnits, 4 * kParameters / 4}));
+  Strategy s = split({.dp = 2, .fsdp = 4}, 3);
+  s.fsdp.replica_sums = ReplicaSums::kLastMicrobatch;
+  EXPECT_EQ(traffic(plan_of(s, 3), 0, kReduce, Axis::kDp), (Volume{kUnits, 4 * kParameters / 4}));
 }
 
 TEST(HybridShard, Zero1ReducesSharesOverReplicasInBuckets) {

@@ -1,4 +1,7 @@
 // Linear layers in fp8: which products, what is cast, what is kept, what travels.
+#include <map>
+
+#include "plan/memory.h"
 #include "plan/validate.h"
 #include "tests/plan/strategies/narrow_layers.h"
 
@@ -46,6 +49,21 @@ TEST(Fp8, CastsWeightsOnceAStepOrAtEachUseWhenTheyAreGathered) {
   EXPECT_EQ(static_cast<double>(cast_elements(plan_of(DType::kFp8), true)), 2 * kLinear);
   const Plan fsdp = plan_of(DType::kFp8, {.fsdp = 2}, 3);  // 2 microbatches, forward and backward
   EXPECT_EQ(static_cast<double>(cast_elements(fsdp, true)), 2 * 2 * 2 * kLinear);
+}
+
+// Both copies of a weight are there in backward, however many microbatches read them.
+TEST(Fp8, KeepsBothCopiesOfWeightsForBackward) {
+  for (const int stage : {0, 1}) {
+    Workload w = tiny_workload(2);
+    w.precision.matmul = DType::kFp8;
+    const Plan plan = make_plan(tiny_llama(), w, split({.dp = 2}, stage));
+    std::map<std::string, std::int64_t> last;
+    for (const Stay& s : stays(plan, 0)) {
+      if (s.layer == 0) last[plan.tensors[s.tensor].name] = s.last;
+    }
+    EXPECT_GT(last.at("layer.qkv.weight.fp8"), last.at("layer.mlp_up.weight.fp8")) << stage;
+    EXPECT_EQ(last.at("layer.qkv.weight.fp8"), last.at("layer.qkv.weight.fp8_transposed")) << stage;
+  }
 }
 
 TEST(Fp8, KeepsInputsInOneByteAndAttentionsOutputInBothTypes) {

@@ -161,7 +161,7 @@ std::vector<Body> bodies(const Plan& plan) {
 
 TEST(ServedLatents, AreSoundForPromptsAndAnswers) {
   ServingPrecision fp8;
-  fp8.fp8_products = true;
+  fp8.products = fp8.expert_products = DType::kFp8;
   for (const std::int64_t tp : {1, 2, 4}) {
     for (const ServingPrecision& precision : {ServingPrecision(), fp8}) {
       for (const Step& step :

@@ -22,7 +22,7 @@ TEST(CheckpointNames, SayHowTheyAreQuantised) {
   EXPECT_EQ(format_of("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16"), "int4");
   EXPECT_EQ(format_of("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8"), "w8a8");
   EXPECT_EQ(format_of("nvidia/Llama-3.3-70B-Instruct-FP4"), "nvfp4");
-  EXPECT_EQ(format_of("nvidia/DeepSeek-R1-0528-NVFP4-v2"), "nvfp4");
+  EXPECT_EQ(format_of("nvidia/DeepSeek-R1-0528-NVFP4-v2"), "nvfp4 experts");
   EXPECT_EQ(format_of("meta-llama/Llama-3.1-8B-Instruct"), "");
 }
 

@@ -83,11 +83,11 @@ TEST(ImportVllm, AnAbsentOptionChangesNothingThatTheBaseSays) {
   EXPECT_FALSE(read("").limits.graphs);
   EXPECT_TRUE(read("--no-enforce-eager").limits.graphs);
   const char* const narrow = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100",
-    "serving": {"fp8_products": true, "engine": {"chunked_prefill": false}}})";
-  EXPECT_TRUE(read("", narrow).precision.fp8_products);
+    "serving": {"products": "fp8", "engine": {"chunked_prefill": false}}})";
+  EXPECT_EQ(read("", narrow).precision.products, DType::kFp8);
   EXPECT_FALSE(read("", narrow).limits.chunked_prefill);
   EXPECT_TRUE(read("--enable-chunked-prefill", narrow).limits.chunked_prefill);
-  EXPECT_FALSE(read("--quantization awq", narrow).precision.fp8_products);
+  EXPECT_EQ(read("--quantization awq", narrow).precision.products, std::nullopt);
   const Scenario whole = imported(Dialect::kVllm, "vllm serve x", R"({"model": "llama-3.1-8b",
     "cluster": "hgx-h100", "serving": {}, "strategy": {"tp": 2}})");
   EXPECT_EQ(whole.strategy.mesh[Axis::kTp], 2);
@@ -99,8 +99,8 @@ TEST(ImportVllm, CheckpointsThatAreQuantisedAreReadSo) {
                     R"({"cluster": "hgx-h100", "serving": {}})")
         .serving->precision;
   };
-  EXPECT_TRUE(read("deepseek-ai/DeepSeek-R1-0528 -tp 8").fp8_products);
-  EXPECT_FALSE(read("deepseek-ai/DeepSeek-R1-Distill-Llama-8B").fp8_products);
+  EXPECT_EQ(read("deepseek-ai/DeepSeek-R1-0528 -tp 8").products, DType::kFp8);
+  EXPECT_EQ(read("deepseek-ai/DeepSeek-R1-Distill-Llama-8B").products, std::nullopt);
   const ServingPrecision oss = read("openai/gpt-oss-20b");
   EXPECT_EQ(oss.experts, WeightFormat::kMxfp4);
   EXPECT_EQ(oss.weights, WeightFormat::kPlain);
@@ -108,10 +108,11 @@ TEST(ImportVllm, CheckpointsThatAreQuantisedAreReadSo) {
   EXPECT_EQ(read("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8 -q gptq").weights, WeightFormat::kInt8);
   EXPECT_EQ(read("meta-llama/Llama-3.1-8B -q gptq_marlin").weights, WeightFormat::kInt4);
   EXPECT_EQ(read("nvidia/Llama-3.3-70B-Instruct-FP4 -q modelopt").weights, WeightFormat::kNvfp4);
-  EXPECT_TRUE(read("meta-llama/Llama-3.1-8B -q fp8").fp8_products) << "as it is loaded";
-  EXPECT_EQ(warnings(Dialect::kVllm, "vllm serve nvidia/Llama-3.3-70B-Instruct-FP4"),
-            "W008: weights in nvfp4 have products in fp4, where the device has them, which are "
-            "predicted in the type of activations\n");
+  EXPECT_EQ(read("meta-llama/Llama-3.1-8B -q fp8").products, DType::kFp8) << "as it is loaded";
+  EXPECT_EQ(
+      warnings(Dialect::kVllm, "vllm serve RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8"),
+      "W008: weights in w8a8 have products of 8-bit integers, which are predicted in the type "
+      "of activations\n");
 }
 
 // 29,568 columns of the MLP are 231 groups of 128, which 2 devices do not share evenly.
@@ -141,8 +142,26 @@ TEST(ImportVllm, WeightsInFp8AreWidenedWhereTheDeviceHasNoSuchProducts) {
   const ServingPrecision p =
       imported(Dialect::kVllm, "vllm serve Qwen/Qwen3-8B-FP8", R"({"cluster": "dgx-a100"})")
           .serving->precision;
-  EXPECT_FALSE(p.fp8_products);
+  EXPECT_EQ(p.products, std::nullopt);
   EXPECT_EQ(p.weights, WeightFormat::kFp8);
+}
+
+TEST(ImportVllm, WeightsInFourBitsAreMultipliedAsTheyAreWhereTheDeviceDoes) {
+  const auto read = [](const char* model, const char* cluster) {
+    return imported(Dialect::kVllm, std::string("vllm serve nvidia/") + model + " -tp 8",
+                    std::string(R"({"cluster": ")") + cluster + R"("})")
+        .serving->precision;
+  };
+  const ServingPrecision dense = read("Llama-3.3-70B-Instruct-NVFP4", "hgx-b200");
+  EXPECT_EQ(dense.products, DType::kNvfp4);
+  EXPECT_EQ(dense.weights, WeightFormat::kPlain);
+  const ServingPrecision experts = read("DeepSeek-R1-0528-FP4", "hgx-b200");
+  EXPECT_EQ(experts.products, std::nullopt) << "attention stays as it was";
+  EXPECT_EQ(experts.expert_products, DType::kNvfp4);
+  const ServingPrecision widened = read("DeepSeek-R1-0528-FP4", "hgx-h200");
+  EXPECT_EQ(widened.expert_products, std::nullopt);
+  EXPECT_EQ(widened.experts, WeightFormat::kNvfp4);
+  EXPECT_EQ(widened.weights, WeightFormat::kPlain);
 }
 
 // vLLM's default is the model's own maximum.
@@ -180,7 +199,7 @@ TEST(ImportVllm, ShortOptionsMeanWhatLongOnesDo) {
   EXPECT_EQ(s.strategy.mesh[Axis::kTp], 2);
   EXPECT_EQ(s.strategy.mesh[Axis::kPp], 2);
   EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
-  EXPECT_TRUE(s.serving->precision.fp8_products);
+  EXPECT_EQ(s.serving->precision.products, DType::kFp8);
   EXPECT_EQ(warnings(Dialect::kVllm, "vllm serve x -tp 2 -O3 -cc '{}'"),
             "W007: not read: the model x, which is no preset\n"
             "W008: without --max-model-len a sequence may be as long as the model has positions: "

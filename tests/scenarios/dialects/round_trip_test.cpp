@@ -190,7 +190,7 @@ Scenario random_scenario(bool mixes) {
 
 json random_serving() {
   json out = {{"dtype", word({"bf16", "fp16", "fp32"})},
-              {"fp8_products", coin()},
+              {"products", word({"plain", "fp8"})},
               {"expert_parallel", coin()},
               {"engine",
                {{"max_num_batched_tokens", size({2048, 8192})},
@@ -260,7 +260,7 @@ Scenario random_desktop() {
   json serving = random_serving();
   serving["engine"]["block_size"] = 16;
   serving["flash_attention"] = coin();
-  serving["weights"] = serving["fp8_products"] ? "plain" : word({"plain", "q4_0", "q8_0"});
+  serving["weights"] = serving["products"] != "plain" ? "plain" : word({"plain", "q4_0", "q8_0"});
   serving["layers"] = {{"deal", even ? "even" : "gpu_layers"},
                        {"cache_on_host", coin()},
                        {"host_experts", size({0, 0, 3})},
