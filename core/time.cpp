@@ -6,7 +6,6 @@
 #include "core/units.h"
 
 namespace plait {
-
 void refuse_time(const std::string& what, Seconds time, const std::string& cure) {
   throw InputError({"S199",
                     what + " takes " + to_text(time) + ", and time is counted up to " +
@@ -31,6 +30,14 @@ SimTime counted_product(std::int64_t times, SimTime t) {
   const Seconds whole = to_seconds(t) * static_cast<double>(times);
   if (whole > to_seconds(kLongestTime)) refuse_time("what is simulated", whole);
   return times * t;
+}
+
+SimTime scaled_up(SimTime t, std::int64_t numerator, std::int64_t denominator) {
+  __extension__ using Wide = __int128;
+  const Wide scaled = (Wide{t} * numerator + denominator - 1) / denominator;
+  if (scaled > kLongestTime)
+    refuse_time("what is simulated", Seconds(static_cast<double>(scaled) * 1e-12));
+  return static_cast<SimTime>(scaled);
 }
 
 }  // namespace plait

@@ -28,5 +28,7 @@ SimTime to_sim_time(Seconds t);
 // Of times of at most kLongestTime; refused where the result is longer.
 SimTime counted_sum(SimTime a, SimTime b);
 SimTime counted_product(std::int64_t times, SimTime t);
+/// ceil(t * numerator / denominator).
+SimTime scaled_up(SimTime t, std::int64_t numerator, std::int64_t denominator);
 
 }  // namespace plait

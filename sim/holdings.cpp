@@ -23,17 +23,12 @@ struct Held {
 /// From one change of what is held to the next. `held_at`: at a time, no earlier than before.
 template <class HeldAt>
 SimTime paced_end(int sms, SimTime start, SimTime duration, HeldAt&& held_at) {
-  SimTime now = start, end = start + duration;
+  SimTime now = start, end = counted_sum(start, duration);
   int pace = sms;  // that `end` reckons with
   while (sms > 0) {
     const Held held = held_at(now);
     const int free = std::max(1, sms - held.sms);
-    if (free != pace) {
-      const SimTime left = end - now;
-      if (left > (kLongestTime >> 20) && left > (kLongestTime - now) / pace)
-        refuse_time("a kernel beside collectives", to_seconds(left));
-      end = now + (left * pace + free - 1) / free;
-    }
+    if (free != pace) end = counted_sum(now, scaled_up(end - now, pace, free));
     if (end <= held.until) break;
     pace = free;
     now = held.until;

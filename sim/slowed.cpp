@@ -11,9 +11,9 @@ struct Holder {
   Holding holding;
   std::uint32_t flat = 0;
   /// Multiprocessors times time that it keeps from what runs in between.
-  SimTime kept(SimTime start, SimTime end) const {
+  Seconds kept(SimTime start, SimTime end) const {
     const SimTime shared = std::min(end, holding.end) - std::max(start, holding.start);
-    return std::max<SimTime>(shared, 0) * holding.sms;
+    return to_seconds(std::max<SimTime>(shared, 0)) * holding.sms;
   }
 };
 
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> slowed_by(const Plan& plan, const Durations& duration
     if (sms > 0) holders.push_back({{start, end, sms}, i});
     if (!durations.kernel(id) || end - start == durations.row(stage, id).at(lane)) continue;
     std::erase_if(holders, [&](const Holder& h) { return h.holding.end <= start; });
-    SimTime most = 0;
+    Seconds most;
     for (const Holder& h : holders) {
       if (h.kept(start, end) > most) most = h.kept(start, end), out[i] = h.flat;
     }

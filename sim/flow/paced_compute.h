@@ -18,7 +18,7 @@ class PacedCompute {
   /// A kernel that takes `duration` with all SMs.
   void start(SimTime now, SimTime duration) {
     running_ = true;
-    end_ = now + duration;
+    end_ = counted_sum(now, duration);
     pace_ = kFresh;
   }
   /// Collectives take so many SMs more, or fewer.
@@ -29,7 +29,7 @@ class PacedCompute {
     const int free = sms_ == 0 ? 0 : std::max(1, sms_ - held_);
     if (!running_ || free == pace_) return false;
     const int before = pace_ == kFresh ? sms_ : pace_;
-    if (free != before) end_ = now + ((end_ - now) * before + free - 1) / free;
+    if (free != before) end_ = counted_sum(now, scaled_up(end_ - now, before, free));
     pace_ = free;
     ++version_;
     return true;

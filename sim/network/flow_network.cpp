@@ -5,20 +5,6 @@
 #include "core/error.h"
 
 namespace plait {
-namespace {
-
-__extension__ using Wide = __int128;
-
-/// ceil(time * numerator / denominator), as a time.
-SimTime scaled(SimTime time, FlowRate numerator, FlowRate denominator) {
-  const Wide product = Wide{time} * numerator;
-  const Wide quotient = (product + denominator - 1) / denominator;
-  PLAIT_CHECK(quotient < RadixHeap<FlowId>::kEmpty, "a flow without end");
-  return static_cast<SimTime>(quotient);
-}
-
-}  // namespace
-
 void FlowNetwork::start(SimTime now, std::uint32_t owner, std::span<const LinkUse> uses,
                         FlowRate cap, SimTime at_cap, FlowLabel label) {
   PLAIT_CHECK(now >= now_ && cap > 0 && at_cap >= 0 && label < kFlowLabels,
@@ -49,7 +35,7 @@ void FlowNetwork::settle() {
     if (rate == r.rate) continue;
     log(r, id, now_);
     ends_.forget(r.end);
-    r.end = now_ + scaled(r.end - now_, r.rate, rate);
+    r.end = counted_sum(now_, scaled_up(r.end - now_, r.rate, rate));
     r.rate = rate;
     r.since = now_;
     r.bottleneck = max_min_.bottleneck(id);
@@ -61,7 +47,7 @@ void FlowNetwork::settle() {
 void FlowNetwork::log(const Running& r, FlowId flow, SimTime now) const {
   if (log_ == nullptr || r.bottleneck == kNoLink || now == r.since) return;
   const SimTime time = now - r.since;
-  const SimTime lost = time - scaled(time, r.rate, max_min_.cap(flow));
+  const SimTime lost = time - scaled_up(time, r.rate, max_min_.cap(flow));
   log_->push_back({r.owner, r.label, r.bottleneck, r.with, time, lost});
 }
 

@@ -36,4 +36,11 @@ TEST(Time, NoSumOrProductIsLongerThanWhatIsCounted) {
   EXPECT_EQ(code_of([] { return counted_product(1'000'000'000, kLongestTime); }), "S199");
 }
 
+TEST(Time, ATimeIsScaledAsIfProductsHadNoLimit) {
+  EXPECT_EQ(scaled_up(10, 132, 100), 14) << "13.2";
+  EXPECT_EQ(scaled_up(kLongestTime, 132, 132), kLongestTime);
+  EXPECT_EQ(scaled_up(kLongestTime / 2, 1'000'000'000, 500'000'000), kLongestTime);
+  EXPECT_EQ(code_of([] { return scaled_up(kLongestTime / 2, 3, 1); }), "S199");
+}
+
 }  // namespace plait::time_test

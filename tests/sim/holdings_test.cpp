@@ -37,6 +37,10 @@ TEST(Holdings, OneMultiprocessorIsAlwaysLeft) {
 TEST(Holdings, NothingSlowsDownWhatHasNoMultiprocessors) {
   EXPECT_EQ(end_beside(std::vector<Holding>{{0, 5000, 20}}, 0, 0, 1000), 1000);
 }
+TEST(Holdings, AKernelOfDaysIsSlowedLikeAnother) {
+  constexpr SimTime kDay = 24 * 3600 * kPicosecondsPerSecond;
+  EXPECT_EQ(end_beside(std::vector<Holding>{{0, 50 * kDay, 20}}, kSms, 0, 16 * kDay), 20 * kDay);
+}
 struct Drawn {
   std::vector<Holding> holdings;
   std::vector<Stretch> stretches;

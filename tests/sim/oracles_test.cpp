@@ -7,6 +7,7 @@
 #include "plan/steady_step.h"
 #include "sim/explain.h"
 #include "sim/simulate.h"
+#include "sim/slowed.h"
 #include "tests/sim/cases.h"
 #include "tests/sim/hand_made.h"
 
@@ -212,6 +213,21 @@ TEST(DataParallel, AReductionTakesItsMultiprocessorsFromTheNextKernel) {
   // Each kernel rounds up where the collective begins and where it ends.
   EXPECT_NEAR(static_cast<double>(simulate(plan, cluster, {}).timeline.step_time), step,
               2 * kLayers);
+}
+
+// With all times so much longer that multiprocessors times picoseconds are more than 2^63.
+TEST(DataParallel, AReductionOfDaysIsStillWhatSlowsTheNextKernel) {
+  const Cluster cluster = ideal_machine(4);
+  const Plan plan = data_parallel(2, 100000, true);
+  Simulation run = simulate(plan, cluster, {});
+  Track& track = run.timeline.tracks[0];
+  const int held = run.durations->held(0, 0, run.durations->op_id(1, 0));
+  const double product = static_cast<double>(track.end[1] - track.start[1]) * held;
+  const auto longer = static_cast<SimTime>(1.2e19 / product);
+  for (std::size_t i = 0; i < track.end.size(); ++i)
+    track.start[i] *= longer, track.end[i] *= longer;
+  const auto slowed = slowed_by(plan, *run.durations, track, 0, flat_ops(plan, 0));
+  EXPECT_EQ(slowed[2], 1U);
 }
 
 TEST(DataParallel, WithoutOverlapEveryReductionIsExposed) {
