@@ -39,9 +39,12 @@ Step next_tokens(const Step& step) {
 }
 
 void add(StepTime& sum, const StepTime& t, std::int64_t times) {
-  sum.stage.back() += times * t.total();
-  sum.issue += times * t.issue;
-  for (std::size_t p = 0; p < kStepParts; ++p) sum.parts[p] += times * t.parts[p];
+  const auto add_to = [times](SimTime& whole, SimTime part) {
+    whole = counted_sum(whole, counted_product(times, part));
+  };
+  add_to(sum.stage.back(), t.total());
+  add_to(sum.issue, t.issue);
+  for (std::size_t p = 0; p < kStepParts; ++p) add_to(sum.parts[p], t.parts[p]);
 }
 
 }  // namespace

@@ -268,8 +268,8 @@ class Server {
 
 SimTime StepTime::total() const {
   SimTime sum = 0;
-  for (const SimTime t : stage) sum += t;
-  for (const SimTime t : hop) sum += t;
+  for (const SimTime t : stage) sum = counted_sum(sum, t);
+  for (const SimTime t : hop) sum = counted_sum(sum, t);
   return sum;
 }
 

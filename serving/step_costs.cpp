@@ -21,8 +21,9 @@ std::size_t part_of(Resource r) {
 
 void add_parts(const Cost& cost, StepTime& out) {
   for (std::size_t r = 0; r < kResources; ++r) {
-    if (cost.share[r].value > 0)
-      out.parts[part_of(static_cast<Resource>(r))] += to_sim_time(cost.share[r]);
+    if (cost.share[r].value <= 0) continue;
+    SimTime& part = out.parts[part_of(static_cast<Resource>(r))];
+    part = counted_sum(part, to_sim_time(cost.share[r]));
   }
 }
 

@@ -70,6 +70,11 @@ TEST(Serve, ARequestThatNeverFitsIsRefusedByWhatItDoesNotFitInto) {
   EXPECT_EQ(refusal_with(o).code, "R002");
 }
 
+TEST(Serve, AStepThatPassesMoreThanIsCountedIsRefused) {
+  const StepTime step{.stage = {kLongestTime, kLongestTime}, .hop = {0}};
+  EXPECT_THROW(step.total(), InputError);
+}
+
 TEST(Serve, TheHostsPartComesOnTopOfEachStep) {
   const std::vector<Request> requests = {{0, 10, 3, 0}};
   ServerOptions o = options();
