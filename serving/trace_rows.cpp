@@ -5,28 +5,28 @@
 #include <sstream>
 
 #include "core/fields.h"
+#include "core/time.h"
 
 namespace plait {
 namespace {
 
-constexpr std::int64_t kLongest = 1 << 28;  // tokens
-constexpr double kLatest = 1e7;             // seconds
+constexpr Int kTokens{.min = 1, .max = 1 << 28};
+constexpr Int kPrefixTokens{.min = 0, .max = kTokens.max};
+constexpr Real kArrival{.min = 0, .max = to_seconds(kLongestTime).value};
 
 const Table<TraceRow>& row_table() {
   using R = TraceRow;
   static const Table<R> table(
-      "request",
-      {
-          field("arrival_s", &R::arrival_s, Real{.min = 0, .max = kLatest}, "Since the start.")
-              .required(),
-          field("prompt_tokens", &R::prompt_tokens, Int{.max = kLongest}, "").required(),
-          field("output_tokens", &R::output_tokens, Int{.max = kLongest}, "").required(),
-          field("kind", &R::kind, Text{}, ""),
-          field("prefix_id", &R::prefix_id, Text{}, ""),
-          field("prefix_tokens", &R::prefix_tokens, Int{.min = 0, .max = kLongest}, ""),
-          field("conversation_id", &R::conversation_id, Text{}, ""),
-          field("hash_ids", &R::hash_ids, List{Int{.min = 0}}, ""),
-      });
+      "request", {
+                     field("arrival_s", &R::arrival_s, kArrival, "Since the start.").required(),
+                     field("prompt_tokens", &R::prompt_tokens, kTokens, "").required(),
+                     field("output_tokens", &R::output_tokens, kTokens, "").required(),
+                     field("kind", &R::kind, Text{}, ""),
+                     field("prefix_id", &R::prefix_id, Text{}, ""),
+                     field("prefix_tokens", &R::prefix_tokens, kPrefixTokens, ""),
+                     field("conversation_id", &R::conversation_id, Text{}, ""),
+                     field("hash_ids", &R::hash_ids, List{Int{.min = 0}}, ""),
+                 });
   return table;
 }
 
@@ -44,12 +44,10 @@ const Table<TimestampRow>& mooncake_table() {
   static const Table<R> table(
       "request",
       {
-          field("timestamp", &R::timestamp, Real{.min = 0, .max = kLatest * 1e3}, "In ms.")
+          field("timestamp", &R::timestamp, Real{.min = 0, .max = kArrival.max * 1e3}, "In ms.")
               .required(),
-          field_of<R>("input_length", part(&TraceRow::prompt_tokens), Int{.max = kLongest}, "")
-              .required(),
-          field_of<R>("output_length", part(&TraceRow::output_tokens), Int{.max = kLongest}, "")
-              .required(),
+          field_of<R>("input_length", part(&TraceRow::prompt_tokens), kTokens, "").required(),
+          field_of<R>("output_length", part(&TraceRow::output_tokens), kTokens, "").required(),
           field_of<R>("hash_ids", part(&TraceRow::hash_ids), List{Int{.min = 0}}, ""),
       });
   return table;
@@ -91,14 +89,21 @@ class CsvLine {
     const auto it = std::ranges::find(header_, name);
     return it == header_.end() ? "" : cells_[static_cast<std::size_t>(it - header_.begin())];
   }
-  /// 0 where the column, or what stands in it, is missing and may be.
-  template <class Number>
-  Number value(const char* name, bool may_be_missing = false) const {
-    const std::string found = text(name);
-    return found.empty() && may_be_missing ? Number{} : number<Number>(found, file_, line_);
+  std::int64_t value(const char* name, const Int& range) const {
+    return within(number<std::int64_t>(text(name), file_, line_), name, range);
+  }
+  double value(const char* name, const Real& range) const {
+    return within(number<double>(text(name), file_, line_), name, range);
   }
 
  private:
+  template <class Number, class Range>
+  Number within(Number value, const char* name, const Range& range) const {
+    if (value >= range.min && value <= range.max) return value;
+    refuse_trace(file_, line_,
+                 std::string(name) + " is " + text(name) + ", not " + range.shape().expectation);
+  }
+
   const std::vector<std::string>& header_;
   std::vector<std::string> cells_;
   const std::string& file_;
@@ -107,12 +112,12 @@ class CsvLine {
 
 TraceRow row_of(const CsvLine& c, int line) {
   TraceRow r;
-  r.arrival_s = c.value<double>("arrival_s");
-  r.prompt_tokens = c.value<std::int64_t>("prompt_tokens");
-  r.output_tokens = c.value<std::int64_t>("output_tokens");
+  r.arrival_s = c.value("arrival_s", kArrival);
+  r.prompt_tokens = c.value("prompt_tokens", kTokens);
+  r.output_tokens = c.value("output_tokens", kTokens);
   if (const std::string kind = c.text("kind"); !kind.empty()) r.kind = kind;
   r.prefix_id = c.text("prefix_id");
-  r.prefix_tokens = c.value<std::int64_t>("prefix_tokens", true);
+  if (!c.text("prefix_tokens").empty()) r.prefix_tokens = c.value("prefix_tokens", kPrefixTokens);
   r.conversation_id = c.text("conversation_id");
   r.line = line;
   return r;
@@ -132,10 +137,6 @@ std::vector<TraceRow> csv_rows(const std::string& text, const std::string& file)
     std::vector<std::string> c = cells(line);
     if (c.size() == 1 && c[0].empty()) continue;
     rows.push_back(row_of(CsvLine(header, std::move(c), file, n), n));
-    const TraceRow& r = rows.back();
-    const bool sound =
-        r.arrival_s >= 0 && r.arrival_s <= kLatest && r.prompt_tokens > 0 && r.output_tokens > 0;
-    if (!sound) refuse_trace(file, n, "a request without tokens, or before the start");
   }
   return rows;
 }

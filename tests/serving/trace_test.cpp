@@ -47,10 +47,23 @@ TEST(Trace, MooncakesLinesAreRead) {
   EXPECT_EQ(r[1].shared, (Spans{{512, 0}, {1024, 1}}));
 }
 
+// In each of the formats: 2^28 tokens, and the 100 days that are counted.
+TEST(Trace, NumbersHaveTheSameLimitsInEveryFormat) {
+  const std::string csv = "arrival_s,prompt_tokens,output_tokens\n";
+  EXPECT_EQ(read(csv + "8640000,268435456,1\n")[0].arrival, kLongestTime);
+  const std::string json = R"([{"prompt_tokens": 9, "output_tokens": 1, "arrival_s": )";
+  EXPECT_EQ(read(json + "8640000}]")[0].arrival, kLongestTime);
+  EXPECT_THROW(read(json + "8640001}]"), InputError);
+  const std::string mooncake = R"({"input_length": 9, "output_length": 1, "timestamp": )";
+  EXPECT_EQ(read(mooncake + "8640000000}")[0].arrival, kLongestTime);
+  EXPECT_THROW(read(mooncake + "8640000001}"), InputError);
+}
+
 TEST(Trace, WhatMakesNoSenseIsRefusedWithItsLine) {
   const std::string header = "arrival_s,prompt_tokens,output_tokens,prefix_id,prefix_tokens\n";
   for (const char* line : {"0,10,1,a,", "0,10,1,,5", "0,10,1,a,11", "0,10,1,a,x", "0,10,1,a",
-                           "-1,10,1,,", "0,0,1,,"}) {
+                           "-1,10,1,,", "0,0,1,,", "nan,10,1,,", "8640001,10,1,,",
+                           "0,268435457,1,,", "0,10,9000000000000000000,,", "0,10,1,a,-1"}) {
     try {
       read(header + "0,10,1,a,10\n" + line + "\n");
       FAIL() << line;
