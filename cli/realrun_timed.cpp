@@ -9,6 +9,7 @@
 #include "cli/realrun.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/median.h"
 #include "plan/places.h"
 #include "plan/strategies/stage_tp.h"
 #include "reports/html/timeline.h"

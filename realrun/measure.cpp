@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/median.h"
 #include "plan/places.h"
 #include "realrun/compute/host_device.h"
 #include "realrun/pack.h"
@@ -66,8 +67,9 @@ Measurement summary(const Plan& plan, std::vector<RankRecord> ranks) {
     out.step_s.push_back(static_cast<double>(end_ns(ranks, i)) * 1e-9);
   }
   const double middle = median(out.step_s);
-  out.median_step =
-      static_cast<std::size_t>(std::ranges::find(out.step_s, middle) - out.step_s.begin());
+  const auto nearest = std::ranges::min_element(
+      out.step_s, {}, [&](double time) { return std::abs(time - middle); });
+  out.median_step = static_cast<std::size_t>(nearest - out.step_s.begin());
   out.timeline = timeline_of(plan, ranks, out.median_step);
   out.ranks = std::move(ranks);
   return out;
@@ -113,13 +115,6 @@ std::optional<Measurement> measure(const Plan& whole, const Model& model, Transp
   std::vector<RankRecord> ranks;
   for (const std::vector<std::byte>& bytes : all) ranks.push_back(unpacked(bytes));
   return summary(plan, std::move(ranks));
-}
-
-double median(std::vector<double> values) {
-  PLAIT_CHECK(!values.empty(), "the median of nothing");
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 Interval median_interval(std::vector<double> values) {

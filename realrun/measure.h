@@ -37,7 +37,7 @@ struct RankRecord {
 struct Measurement {
   std::vector<RankRecord> ranks;
   std::vector<double> step_s;   // per repeat: from the common start to the last op of any rank
-  std::size_t median_step = 0;  // the repeat whose time is the median
+  std::size_t median_step = 0;  // the repeat whose time is nearest to the median
   Timeline timeline;            // of that repeat; a track for every rank
 };
 
@@ -45,9 +45,6 @@ struct Measurement {
 /// Walker::step does.
 std::optional<Measurement> measure(const Plan& plan, const Model& model, Transport& transport,
                                    const MeasureOptions& options);
-
-/// The middle one (of an even number: the lower of the two).
-double median(std::vector<double> values);
 
 /// Distribution-free interval that holds the median of the distribution with 95 % probability:
 /// order statistics by the binomial distribution; all of the range below six values.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/median.h"
 #include "costmodel/fit/linear.h"
 
 namespace plait {
@@ -19,9 +20,8 @@ LatencyBandwidth fit_latency_bandwidth(const CollectiveRun& run) {
   if (c[1] > 0) out.busbw = BytesPerSecond(1 / c[1]);
   std::vector<double> errors;
   for (const FitRow& row : rows) errors.push_back(std::abs(log_error(c, row)));
-  std::sort(errors.begin(), errors.end());
-  out.median_error = errors[errors.size() / 2];
-  out.worst_error = errors.back();
+  out.median_error = median(errors);
+  out.worst_error = std::ranges::max(errors);
   return out;
 }
 

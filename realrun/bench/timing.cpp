@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
+#include "core/median.h"
 #include "realrun/op_time.h"
 
 namespace plait {
@@ -18,10 +18,8 @@ double quantile(const std::vector<double>& sorted, double p) {
 }  // namespace
 
 Spread spread_of(std::vector<double> values) {
-  PLAIT_CHECK(!values.empty(), "the median of nothing");
   std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return {(values[(n - 1) / 2] + values[n / 2]) / 2, quantile(values, 0.1), quantile(values, 0.9)};
+  return {median(values), quantile(values, 0.1), quantile(values, 0.9)};
 }
 
 Timed time_calls(const std::function<void()>& call, const TimingOptions& options) {

@@ -26,8 +26,7 @@ struct TimingOptions {
 /// After one call that does not count. Each call should work on memory that is not in the caches.
 Timed time_calls(const std::function<void()>& call, const TimingOptions& options);
 
-/// The median is the middle value or the mean of the two middle ones; p10 and p90 are the nearest
-/// ranks. `values` is not empty.
+/// p10 and p90 are the nearest ranks. `values` is not empty.
 Spread spread_of(std::vector<double> values);
 
 }  // namespace plait

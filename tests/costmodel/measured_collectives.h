@@ -5,6 +5,7 @@
 #include <bit>
 #include <tuple>
 
+#include "core/median.h"
 #include "costmodel/fit/collectives.h"
 #include "tests/costmodel/devices.h"
 #include "tests/costmodel/published.h"
@@ -18,13 +19,6 @@ struct MeasuredMachine {
 };
 inline std::vector<MeasuredMachine> machines() {
   return {{"A100", "a100_sxm", a100()}, {"H100", "h100_sxm", h100()}, {"B200", "b200_sxm", b200()}};
-}
-
-inline double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 struct Measured {

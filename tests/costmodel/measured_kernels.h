@@ -3,17 +3,12 @@
 
 #include <tuple>
 
+#include "core/median.h"
 #include "costmodel/fit/attention.h"
 #include "costmodel/fit/gemm.h"
 #include "tests/costmodel/measured_collectives.h"
 
 namespace plait {
-
-/// The median; of an even number the mean of both in the middle.
-inline double middle(std::vector<double> values) {
-  std::ranges::sort(values);
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
 
 /// Of the pairs (n, k), three of ten are held out, by a fixed hash.
 inline bool is_held_out(std::int64_t n, std::int64_t k) {
@@ -55,7 +50,7 @@ inline std::vector<GemmRow> gemm_rows(const MeasuredMachine& machine, DType dtyp
   for (const auto& [key, us] : times) {
     const auto& [m, n, k] = key;
     rows.push_back({{.m = m, .n = n, .k = k, .in = dtype},
-                    Seconds(middle(us) * 1e-6),
+                    Seconds(median(us) * 1e-6),
                     Bytes(from.sixteenths * m * k / 16)});
   }
   return rows;
@@ -143,7 +138,7 @@ inline std::vector<AttentionRow> attention_rows(const MeasuredMachine& machine,
                        .head_dim = d,
                        .causal = causal};
     rows.push_back(
-        {op, Seconds(middle(us) * 1e-6), Bytes(causal ? 8 * batch * s * kv_heads * d : 0)});
+        {op, Seconds(median(us) * 1e-6), Bytes(causal ? 8 * batch * s * kv_heads * d : 0)});
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/median.h"
 #include "tests/realrun/worlds.h"
 
 namespace plait::measure_test {
@@ -75,12 +76,7 @@ TEST(Measure, TimedComputeTakesThePredictedTime) {
   EXPECT_LT(median(m->step_s), expected * 1.2);
 }
 
-TEST(Median, IsTheMiddleValue) {
-  EXPECT_EQ(median({3, 1, 2}), 2);
-  EXPECT_EQ(median({4, 1, 3, 2}), 2);
-}
-
-TEST(Median, IntervalFollowsFromTheBinomialDistribution) {
+TEST(MedianInterval, FollowsFromTheBinomialDistribution) {
   // Nine values: P(fewer than 2 of 9 below) = 10 / 512, twice that is 3.9 %; with 3 it is 18 %.
   const Interval nine = median_interval({9, 8, 7, 6, 5, 4, 3, 2, 1});
   EXPECT_EQ(nine.low, 2);
