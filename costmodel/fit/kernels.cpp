@@ -8,7 +8,9 @@
 #include "core/sha256.h"
 #include "costmodel/costmodel.h"
 #include "costmodel/fit/gaussian_process.h"
+#include "costmodel/fit/judgement.h"
 #include "costmodel/fit/linear.h"
+#include "costmodel/fit/measured_times.h"
 #include "costmodel/gpu_features.h"
 #include "costmodel/kernel_features.h"
 #include "model/op_json.h"
@@ -26,42 +28,29 @@ struct KernelRows {
 };
 
 double log_missed(const KernelTimes& row) { return std::log(row.time.seconds / row.form); }
-double error(const KernelFit& fit, const KernelTimes& row) {
-  return std::abs(fit.missed.value(kernel_sizes(row.op)) - log_missed(row));
-}
-double mean_error(const KernelFit& fit, const std::vector<KernelTimes>& rows) {
-  double sum = 0;
-  for (const KernelTimes& r : rows) sum += error(fit, r);
-  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
+double log_error(const KernelFit& fit, const KernelTimes& row) {
+  return fit.missed.value(kernel_sizes(row.op)) - log_missed(row);
 }
 
-/// An op with its times in all rounds and files.
-struct Measured {
-  Compute op;
-  std::vector<double> seconds;
-
-  double median() const {
-    std::vector<double> sorted = seconds;
-    std::ranges::sort(sorted);
-    return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
-  }
+/// Of one class, by the ops' hashes.
+struct MeasuredOps {
+  MeasuredTimes<std::string> times;
+  std::map<std::string, Compute> ops;
 };
-/// Ops of one class by their hash.
-using ByHash = std::map<std::string, Measured>;
 
 /// Three rows of ten are judged: those with the smallest hashes. A shape stays on its side whatever
 /// it took, and in whatever order it was measured.
 constexpr double kHeldOut = 0.3;
 
-KernelRows split(const ByHash& rows, const Device* gpu) {
-  const auto held_out = static_cast<std::size_t>(kHeldOut * static_cast<double>(rows.size()));
+KernelRows split(const MeasuredOps& rows, const Device* gpu) {
+  const auto held_out = static_cast<std::size_t>(kHeldOut * static_cast<double>(rows.ops.size()));
   KernelRows out;
-  for (const auto& [hash, measured] : rows) {
-    const Compute& op = measured.op;
+  for (const auto& [hash, seconds] : rows.times.medians()) {
+    const Compute& op = rows.ops.at(hash);
     auto& side = out.held_out.size() < held_out ? out.held_out : out.fitted;
     const std::vector<double> features =
         gpu == nullptr ? kernel_features(op) : gpu_features(op, *gpu);
-    side.push_back({{features, measured.median()}, op});
+    side.push_back({{features, seconds}, op});
   }
   return out;
 }
@@ -101,10 +90,6 @@ KernelFit fit_of(const std::string& kernel_class, const Device* gpu, KernelRows&
       fit.most[j] = std::max(fit.most[j], r.time.features[j]);
     }
   }
-  fit.fitted_error = mean_error(fit, rows.fitted);
-  fit.held_out_error = mean_error(fit, rows.held_out);
-  fit.fitted_rows = static_cast<std::int64_t>(rows.fitted.size());
-  fit.held_out_rows = static_cast<std::int64_t>(rows.held_out.size());
   return fit;
 }
 
@@ -118,16 +103,12 @@ std::optional<double> data_sheet_error(const std::vector<KernelTimes>& rows, con
 
 FitQuality quality_of(const std::string& name, const KernelFit& fit, const KernelRows& rows,
                       const Device* gpu) {
-  FitQuality out;
-  out.name = name;
-  out.fitted_rows = fit.fitted_rows, out.held_out_rows = fit.held_out_rows;
-  out.fitted_error = fit.fitted_error, out.held_out_error = fit.held_out_error;
+  Judgement judgement(name);
+  for (const KernelTimes& row : rows.fitted) judgement.add_fitted(log_error(fit, row));
+  for (const KernelTimes& row : rows.held_out)
+    judgement.add_held_out(log_error(fit, row), [&] { return to_json(row.op); });
+  FitQuality out = judgement.quality();
   out.data_sheet_error = data_sheet_error(rows.held_out, gpu);
-  for (const KernelTimes& row : rows.held_out) {
-    const double missed = error(fit, row);
-    if (missed < out.worst_error) continue;
-    out.worst_error = missed, out.worst = to_json(row.op);
-  }
   return out;
 }
 
@@ -135,19 +116,23 @@ FitQuality quality_of(const std::string& name, const KernelFit& fit, const Kerne
 
 void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationResult& result) {
   if (gpu != nullptr && !has_gpu_features(*gpu)) gpu = nullptr;
-  std::map<std::string, ByHash> classes;
+  std::map<std::string, MeasuredOps> classes;
   for (const Row& row : rows) {
     const auto* kernel = std::get_if<KernelRow>(&row);
     if (kernel == nullptr) continue;
     if (!(kernel->cpu.median > 0)) continue;  // below the resolution of the clock
-    Measured& measured = classes[kernel_class(kernel->op)][sha256(to_json(kernel->op))];
-    measured.op = kernel->op;
-    measured.seconds.push_back(kernel->cpu.median);
+    MeasuredOps& measured = classes[kernel_class(kernel->op)];
+    const std::string hash = sha256(to_json(kernel->op));
+    measured.ops[hash] = kernel->op;
+    measured.times.add(hash, kernel->cpu.median);
   }
   for (const auto& [name, of_class] : classes) {
     KernelRows parts = split(of_class, gpu);
-    const KernelFit fit = fit_of(name, gpu, parts);
-    result.quality.push_back(quality_of(name, fit, parts, gpu));
+    KernelFit fit = fit_of(name, gpu, parts);
+    const FitQuality quality = quality_of(name, fit, parts, gpu);
+    fit.fitted_rows = quality.fitted_rows, fit.held_out_rows = quality.held_out_rows;
+    fit.fitted_error = quality.fitted_error, fit.held_out_error = quality.held_out_error;
+    result.quality.push_back(quality);
     if (fit.held_out_rows == 0) {
       result.warnings.push_back(fmt::format("W004: {} has no row to be judged by", name));
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "costmodel/fit/judgement.h"
 #include "costmodel/held_multiprocessors.h"
 #include "model/op_json.h"
 
@@ -45,19 +46,16 @@ std::string place_of(const OverlapRow& row) {
 template <class Error, class Fitted>
 FitQuality judged(const std::string& name, const OverlapRows& rows, Error&& log_error,
                   Fitted&& is_fitted) {
-  FitQuality out;
-  out.name = name;
+  Judgement out(name);
   for (const OverlapRow* row : rows) {
-    const double error = std::abs(log_error(*row));
-    const bool fitted = is_fitted(*row);
-    ++(fitted ? out.fitted_rows : out.held_out_rows);
-    (fitted ? out.fitted_error : out.held_out_error) += error;
-    if (fitted || error < out.worst_error) continue;
-    out.worst_error = error, out.worst = place_of(*row);
+    const double error = log_error(*row);
+    if (is_fitted(*row)) {
+      out.add_fitted(error);
+    } else {
+      out.add_held_out(error, [&] { return place_of(*row); });
+    }
   }
-  out.fitted_error /= static_cast<double>(std::max<std::int64_t>(out.fitted_rows, 1));
-  out.held_out_error /= static_cast<double>(std::max<std::int64_t>(out.held_out_rows, 1));
-  return out;
+  return out.quality();
 }
 
 /// Rows of one communication.

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/fit/judgement.h"
+#include "costmodel/fit/measured_times.h"
+
 namespace plait {
 namespace {
 
@@ -36,40 +39,34 @@ Piecewise table_of(const BySize& times) {
 
 template <class Predicted>
 FitQuality judge(const std::string& name, const Split& times, Predicted&& predicted) {
-  FitQuality out;
-  out.name = name;
-  out.fitted_rows = static_cast<std::int64_t>(times.fitted.size());
-  out.held_out_rows = static_cast<std::int64_t>(times.held_out.size());
+  Judgement out(name);
   const auto error = [&](std::int64_t bytes, double seconds) {
-    return std::abs(std::log(predicted(Bytes(bytes)).value / seconds));
+    return std::log(predicted(Bytes(bytes)).value / seconds);
   };
-  for (const auto& [bytes, seconds] : times.fitted) out.fitted_error += error(bytes, seconds);
+  for (const auto& [bytes, seconds] : times.fitted) out.add_fitted(error(bytes, seconds));
   for (const auto& [bytes, seconds] : times.held_out) {
-    const double e = error(bytes, seconds);
-    out.held_out_error += e;
-    if (e >= out.worst_error) out.worst_error = e, out.worst = fmt::format("{} bytes", bytes);
+    out.add_held_out(error(bytes, seconds),
+                     [size = bytes] { return fmt::format("{} bytes", size); });
   }
-  out.fitted_error /= static_cast<double>(std::max<std::int64_t>(out.fitted_rows, 1));
-  out.held_out_error /= static_cast<double>(std::max<std::int64_t>(out.held_out_rows, 1));
-  return out;
+  return out.quality();
 }
 
 void fit_copies(const std::vector<Row>& rows, const std::string& what, Piecewise& into,
                 CalibrationResult& result) {
-  BySize times;
+  MeasuredTimes<std::int64_t> times;
   for (const Row& row : rows) {
     const auto* copy = std::get_if<CopyRow>(&row);
     if (copy == nullptr || copy->what != what || !(copy->cpu.median > 0)) continue;
-    times[copy->bytes] = copy->cpu.median;
+    times.add(copy->bytes, copy->cpu.median);
   }
   if (times.empty()) return;
-  const Split parts = split(times);
+  const Split parts = split(times.medians());
   into = table_of(parts.fitted);
   result.quality.push_back(judge(what, parts, [&](Bytes b) { return into.at(b); }));
 }
 
 struct Messages {
-  BySize send, receive, gaps;
+  MeasuredTimes<std::int64_t> send, receive, gaps;  // by size
 };
 
 /// What is left of the one-way time when both ends' work is taken away. Large messages are in
@@ -81,9 +78,7 @@ Seconds latency_of(const BySize& gaps) {
   for (const auto& [bytes, gap] : gaps) {
     if (bytes <= kSmall) small.push_back(std::max(gap, 0.0));
   }
-  if (small.empty()) return {};
-  std::ranges::nth_element(small, small.begin() + static_cast<std::ptrdiff_t>(small.size() / 2));
-  return Seconds(small[small.size() / 2]);
+  return small.empty() ? Seconds() : Seconds(median(small));
 }
 
 /// The way of a message, from an exchange behind work: what two wakes and both ends' work leave.
@@ -95,11 +90,12 @@ Seconds latency_of(const WakeRow& row, const MessageFit& fit) {
 
 void fit_transport(const std::string& name, const Messages& m, CalibrationResult& result) {
   MessageFit fit;
-  fit.send = table_of(split(m.send).fitted);
-  fit.receive = table_of(split(m.receive).fitted);
-  fit.latency = latency_of(m.gaps);
+  const BySize send = m.send.medians(), receive = m.receive.medians();
+  fit.send = table_of(split(send).fitted);
+  fit.receive = table_of(split(receive).fitted);
+  fit.latency = latency_of(m.gaps.medians());
   BySize work;  // of both ends
-  for (const auto& [bytes, seconds] : m.send) work[bytes] = seconds + m.receive.at(bytes);
+  for (const auto& [bytes, seconds] : send) work[bytes] = seconds + receive.at(bytes);
   const FitQuality quality = judge("messages " + name, split(work),
                                    [&](Bytes b) { return fit.send.at(b) + fit.receive.at(b); });
   fit.held_out_error = quality.held_out_error;
@@ -114,19 +110,29 @@ void fit_messages(const std::vector<Row>& rows, CalibrationResult& result) {
     if (message == nullptr) continue;
     if (!(message->send_cpu.median > 0) || !(message->receive_cpu.median > 0)) continue;
     Messages& m = transports[message->transport];
-    m.send[message->bytes] = message->send_cpu.median;
-    m.receive[message->bytes] = message->receive_cpu.median;
-    m.gaps[message->bytes] =
-        message->one_way.median - message->send_cpu.median - message->receive_cpu.median;
+    m.send.add(message->bytes, message->send_cpu.median);
+    m.receive.add(message->bytes, message->receive_cpu.median);
+    m.gaps.add(message->bytes,
+               message->one_way.median - message->send_cpu.median - message->receive_cpu.median);
   }
   for (const auto& [name, messages] : transports) fit_transport(name, messages, result);
+}
+
+/// Of transports whose messages are known.
+void fit_wakes(const std::vector<Row>& rows, CalibrationResult& result) {
+  MeasuredTimes<std::string> wakes, latencies;
   for (const Row& row : rows) {
     const auto* wake = std::get_if<WakeRow>(&row);
     if (wake == nullptr || !result.calibration.transports.contains(wake->transport)) continue;
-    MessageFit& fit = result.calibration.transports[wake->transport];
-    fit.wake = Seconds(wake->wall.median);
-    if (wake->exchange.median > 0) fit.latency = latency_of(*wake, fit);
+    wakes.add(wake->transport, wake->wall.median);
+    if (wake->exchange.median <= 0) continue;
+    const MessageFit& fit = result.calibration.transports[wake->transport];
+    latencies.add(wake->transport, latency_of(*wake, fit).value);
   }
+  for (const auto& [transport, seconds] : wakes.medians())
+    result.calibration.transports[transport].wake = Seconds(seconds);
+  for (const auto& [transport, seconds] : latencies.medians())
+    result.calibration.transports[transport].latency = Seconds(seconds);
 }
 
 }  // namespace
@@ -135,6 +141,7 @@ void fit_tables(const std::vector<Row>& rows, CalibrationResult& result) {
   fit_copies(rows, "copy", result.calibration.copy, result);
   fit_copies(rows, "combine", result.calibration.combine, result);
   fit_messages(rows, result);
+  fit_wakes(rows, result);
 }
 
 }  // namespace plait

@@ -266,6 +266,29 @@ TEST(Calibrate, TablesFollowAKink) {
   EXPECT_NEAR(result.calibration.combine.at(Bytes(256)).value, 2 * copy_time(256), 1e-12);
 }
 
+// A slow round, last or not, moves neither table.
+TEST(Calibrate, OfSeveralRoundsAndFilesTheMedianCounts) {
+  MessageRow message;
+  message.transport = "threads", message.bytes = 8;
+  WakeRow wake;
+  wake.transport = "threads";
+  std::vector<Row> rows = {some_run()};
+  for (const double slower : {1.0, 1.0, 100.0}) {
+    rows.emplace_back(copied("copy", 256, slower * copy_time(256)));
+    message.send_cpu.median = slower * 1e-6, message.receive_cpu.median = slower * 2e-6;
+    message.one_way.median = slower * 8e-6;
+    wake.wall.median = slower * 2e-5, wake.exchange.median = slower * 5e-5;
+    rows.insert(rows.end(), {message, wake});
+  }
+  const Calibration c = calibrate(rows, "box", "hash").calibration;
+  EXPECT_EQ(c.copy.at(Bytes(256)).value, copy_time(256));
+  const MessageFit& fit = c.transports.at("threads");
+  EXPECT_EQ(fit.send.at(Bytes(8)).value, 1e-6);
+  EXPECT_EQ(fit.receive.at(Bytes(8)).value, 2e-6);
+  EXPECT_EQ(fit.wake.value, 2e-5);
+  EXPECT_NEAR(fit.latency.value, 5e-5 - 2 * 2e-5 - 3e-6, 1e-12);
+}
+
 TEST(Calibrate, MessagesAreSplitIntoTheirEndsAndTheWayBetween) {
   std::vector<Row> rows = {some_run()};
   for (std::int64_t bytes = 8; bytes <= 1 << 20; bytes *= 4) {
