@@ -1,7 +1,6 @@
 #include "costmodel/fit/attention.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "costmodel/fit/robust.h"
 
@@ -35,20 +34,15 @@ AttentionResult fit_attention(const std::vector<AttentionRow>& rows, const Devic
   std::vector<double> weights;
   for (const AttentionRow& row : rows)
     weights.push_back(row.op.seq_q >= 512 && row.time > Seconds(50e-6) ? 2 : 1);
-  fit_robust(constants(result, rows), weights, [&](std::vector<double>& out) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      out[i] = std::log(predicted(result, rows[i], device) / rows[i].time);
-  });
+  fit_times(constants(result, rows), rows, weights,
+            [&](const AttentionRow& row) { return predicted(result, row, device); });
   return result;
 }
 
 AttentionFit fit_backward(const std::vector<AttentionRow>& rows, const Device& device,
                           AttentionFit fit) {
-  fit_robust({{&fit.backward_rate, 0}, {&fit.backward_prologue, 0}, {&fit.wide_backward, 1}},
-             std::vector<double>(rows.size(), 1), [&](std::vector<double>& out) {
-               for (std::size_t i = 0; i < rows.size(); ++i)
-                 out[i] = std::log(fused_time(fit, rows[i].op, device).total() / rows[i].time);
-             });
+  fit_times({{&fit.backward_rate, 0}, {&fit.backward_prologue, 0}, {&fit.wide_backward, 1}}, rows,
+            [&](const AttentionRow& row) { return fused_time(fit, row.op, device).total(); });
   return fit;
 }
 

@@ -1,7 +1,5 @@
 #include "costmodel/fit/decode_attention.h"
 
-#include <cmath>
-
 #include "costmodel/fit/robust.h"
 
 namespace plait {
@@ -11,10 +9,8 @@ DecodeFit fit_decode(const std::vector<DecodeRow>& rows, const Device& device,
   DecodeFit fit = start;
   const std::vector<Constant> constants = {
       {&fit.fixed_us, 0}, {&fit.bandwidth, 1}, {&fit.waste, 1}, {&fit.split_us, 0}};
-  fit_robust(constants, std::vector<double>(rows.size(), 1), [&](std::vector<double>& out) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      out[i] = std::log(decode_time(fit, rows[i].op, device).total() / rows[i].time);
-  });
+  fit_times(constants, rows,
+            [&](const DecodeRow& row) { return decode_time(fit, row.op, device).total(); });
   return fit;
 }
 

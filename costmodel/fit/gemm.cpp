@@ -1,7 +1,5 @@
 #include "costmodel/fit/gemm.h"
 
-#include <cmath>
-
 #include "costmodel/fit/robust.h"
 
 namespace plait {
@@ -37,11 +35,8 @@ GemmResult fit_gemm(const std::vector<GemmRow>& rows, const Device& device,
     const bool training = row.op.m >= 512 && row.op.n >= 1024 && row.op.k >= 1024;
     weights.push_back(training ? 2 : 1);
   }
-  fit_robust(constants(result, rows.front().cast.value > 0), weights,
-             [&](std::vector<double>& out) {
-               for (std::size_t i = 0; i < rows.size(); ++i)
-                 out[i] = std::log(predicted(result, rows[i], device) / rows[i].time);
-             });
+  fit_times(constants(result, rows.front().cast.value > 0), rows, weights,
+            [&](const GemmRow& row) { return predicted(result, row, device); });
   return result;
 }
 

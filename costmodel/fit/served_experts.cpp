@@ -1,7 +1,5 @@
 #include "costmodel/fit/served_experts.h"
 
-#include <cmath>
-
 #include "costmodel/costmodel.h"
 #include "costmodel/fit/robust.h"
 
@@ -32,10 +30,8 @@ Seconds predicted(const TiledGemm& fit, const ExpertsRow& row, const Device& dev
 TiledGemm fit_experts(const std::vector<ExpertsRow>& rows, const Device& device,
                       const TiledGemm& start) {
   TiledGemm fit = start;
-  fit_robust(constants(fit), std::vector<double>(rows.size(), 1), [&](std::vector<double>& out) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      out[i] = std::log(predicted(fit, rows[i], device) / rows[i].time);
-  });
+  fit_times(constants(fit), rows,
+            [&](const ExpertsRow& row) { return predicted(fit, row, device); });
   return fit;
 }
 

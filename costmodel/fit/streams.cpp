@@ -1,7 +1,5 @@
 #include "costmodel/fit/streams.h"
 
-#include <cmath>
-
 #include "costmodel/fit/robust.h"
 #include "costmodel/kernels.h"
 
@@ -13,11 +11,8 @@ StreamFit fit_stream(const std::vector<StreamRow>& rows, const Device& device,
   double fixed_us = fit.fixed.value * 1e6;
   std::vector<Constant> constants = {{&fit.l2, 0}};
   if (!only_l2) constants.insert(constants.end(), {{&fixed_us, 0}, {&fit.bandwidth, 1}});
-  fit_robust(constants, std::vector<double>(rows.size(), 1), [&](std::vector<double>& out) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const Seconds time = Seconds(fixed_us * 1e-6) + stream_time(fit, rows[i].bytes, device);
-      out[i] = std::log(time / rows[i].time);
-    }
+  fit_times(constants, rows, [&](const StreamRow& row) {
+    return Seconds(fixed_us * 1e-6) + stream_time(fit, row.bytes, device);
   });
   fit.fixed = Seconds(fixed_us * 1e-6);
   return fit;

@@ -1,7 +1,5 @@
 #include "costmodel/fit/torch_rows.h"
 
-#include <cmath>
-
 #include "costmodel/fit/robust.h"
 
 namespace plait {
@@ -11,10 +9,8 @@ namespace {
 template <class Op, class Time>
 void fit(const std::vector<TorchRow<Op>>& rows, const std::vector<Constant>& constants,
          Time&& time) {
-  fit_robust(constants, std::vector<double>(rows.size(), 1), [&](std::vector<double>& out) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      out[i] = std::log(time(rows[i].op, rows[i].device).total() / rows[i].time);
-  });
+  fit_times(constants, rows,
+            [&](const TorchRow<Op>& row) { return time(row.op, row.device).total(); });
 }
 
 std::vector<Constant> constants_of(TorchSum& sum) {
