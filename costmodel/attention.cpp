@@ -229,13 +229,12 @@ KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device
   const double stream =
       device.memory_bandwidth.value * stream_fit(device, StreamKind::kCopy).bandwidth;
   const double memory = work.bytes / stream;
-  const double both = std::cbrt(cube(compute) + cube(memory));
+  const KernelTime time =
+      overlapped(Seconds(fit.fixed_us * 1e-6), Seconds(compute), Seconds(memory));
   const double teraflops = 1e-12 * work.flops;
   const double throttle =
       std::max(warm, 1 + fit.throttle * teraflops / (teraflops + fit.throttle_teraflops));
-  const double on_compute = both / (1 + cube(memory / compute));
-  return {Seconds(fit.fixed_us * 1e-6), Seconds(throttle * on_compute),
-          Seconds(throttle * (both - on_compute))};
+  return {time.fixed, throttle * time.compute, throttle * time.memory};
 }
 
 Cost attention_cost(const Attention& op, const Device& device, Fusion softmax) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "costmodel/microseconds.h"
@@ -20,7 +21,18 @@ constexpr std::array<MeasuredFamily, 5> kMeasured = {{{"a100", Generation::kAmpe
                                                       {"h800", Generation::kHopper},
                                                       {"b200", Generation::kBlackwell}}};
 
+double cube(double x) { return x * x * x; }
+
 }  // namespace
+
+double overlapped(double compute, double memory) { return std::cbrt(cube(compute) + cube(memory)); }
+
+KernelTime overlapped(Seconds fixed, Seconds compute, Seconds memory) {
+  if (compute.value == 0) return {fixed, compute, memory};
+  const Seconds both(overlapped(compute.value, memory.value));
+  const Seconds on_compute = both / (1 + cube(memory / compute));
+  return {fixed, on_compute, both - on_compute};
+}
 
 Generation generation_of(const Device& device) {
   if (device.compute_capability >= 900) return Generation::kCdna;

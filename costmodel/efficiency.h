@@ -39,8 +39,10 @@ struct KernelTime {
   Seconds total() const { return fixed + compute + memory; }
 };
 
-/// Of the seconds of compute and memory that overlap: both take (C^3 + M^3)^(1/3).
-inline double cube(double x) { return x * x * x; }
+/// What compute and memory take that overlap, in seconds: (C^3 + M^3)^(1/3).
+double overlapped(double compute, double memory);
+/// The same with a fixed time, shared out by what each saves of it to first order: C^3 to M^3.
+KernelTime overlapped(Seconds fixed, Seconds compute, Seconds memory);
 
 /// t = fixed + max(F / (flops P), B / (bandwidth BW)), by generation: for processors, and GPUs of
 /// which the number of multiprocessors is not known.

@@ -53,8 +53,6 @@ class TileChoice {
   const Sizes& sizes() const { return sizes_; }
   double memory() const { return memory_; }
   const Candidate& best() const { return best_; }
-  /// Of the best: what its kernels take beside a second one's start.
-  double running() const { return best_.total - (best_.split ? second_kernel_ : 0); }
 
  private:
   /// `rate` FLOP/s of one multiprocessor.
@@ -70,7 +68,7 @@ class TileChoice {
                   .split = splits > 1};
       const double after = c.sums + (c.split ? second_kernel_ : 0);
       if (std::max(c.compute, memory_) + after >= best_.total) continue;  // spares the root
-      c.total = std::cbrt(cube(c.compute) + cube(memory_)) + after;
+      c.total = overlapped(c.compute, memory_) + after;
       if (c.total < best_.total) best_ = c;
     }
   }
@@ -84,7 +82,6 @@ class TileChoice {
 
 }  // namespace
 
-// Compute and memory overlap: their shares of the time are what each saves to first order.
 KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device) {
   const TileChoice choice(fit, op, device);
   const Sizes& s = choice.sizes();
@@ -92,11 +89,9 @@ KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& devi
   const double teraflops = 2 * s.batch * s.m * s.n * s.k / 1e12;
   const double throttle = 1 + fit.throttle * teraflops / (teraflops + fit.throttle_teraflops);
   const Seconds second = best.split ? kSecondKernel : Seconds();
-  const double both = choice.running() - best.sums;
-  const double ratio = choice.memory() / best.compute;
-  const double compute = both / (1 + ratio * ratio * ratio);
-  return {Seconds(fit.fixed_us * 1e-6) + throttle * second, Seconds(throttle * compute),
-          Seconds(throttle * (both - compute + best.sums))};
+  const KernelTime time = overlapped(second, Seconds(best.compute), Seconds(choice.memory()));
+  return {Seconds(fit.fixed_us * 1e-6) + throttle * time.fixed, throttle * time.compute,
+          throttle * (time.memory + Seconds(best.sums))};
 }
 
 }  // namespace plait

@@ -42,12 +42,7 @@ Cost memory_bound_cost(const Compute& op, const Device& device) {
   const Seconds memory = stream_time(fit, bytes, device);
   const Seconds compute =
       device.vector_fp32.value > 0 ? hardware_flops(op) / device.vector_fp32 : Seconds();
-  Cost cost;
-  cost.provenance = fit.quality.provenance;
-  cost.band = fit.quality.band;
-  cost.share[kLaunchOverhead] = fixed_time(device, fit.fixed);
-  cost.share[compute > memory ? kPeakFlops : kMemoryBandwidth] = std::max(compute, memory);
-  return cost;
+  return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
 }
 
 }  // namespace plait

@@ -14,14 +14,13 @@ namespace plait {
 namespace {
 
 /// Between the least traffic at a copy's bandwidth and twice that.
-constexpr double kUnmeasuredBand = 0.5;
+constexpr Quality kUnmeasured{Provenance::kExtrapolated, 0.5};
 
-void add_kernel(Cost& cost, Bytes bytes, Flops flops, DType dtype, const Device& device) {
+Cost kernel_cost(Bytes bytes, Flops flops, DType dtype, const Device& device) {
   const StreamFit fit = stream_fit(device, StreamKind::kCopy);
-  const Seconds memory = stream_time(fit, bytes, device);
   const Seconds compute = flops.value > 0 ? flops / device.peak(dtype) : Seconds();
-  cost.share[kLaunchOverhead] += fixed_time(device, fit.fixed);
-  cost.share[compute > memory ? kPeakFlops : kMemoryBandwidth] += std::max(compute, memory);
+  return roofline(fixed_time(device, fit.fixed), compute, stream_time(fit, bytes, device),
+                  kUnmeasured);
 }
 
 /// Of an op that is several.
@@ -40,15 +39,14 @@ bool is_of_recurrence(const Compute& op) {
 
 Cost recurrence_cost(const Compute& op, const Device& device) {
   Cost cost;
-  cost.provenance = Provenance::kExtrapolated;
-  cost.band = kUnmeasuredBand;
   if (const auto kernels = kernels_of(op); !kernels.empty()) {
     for (const KernelWork& kernel : kernels) {
-      add_kernel(cost, Bytes(kernel.bytes), Flops(kernel.run), compute_dtype(op), device);
+      cost = cost + kernel_cost(Bytes(kernel.bytes), Flops(kernel.run), compute_dtype(op), device);
     }
   } else if (memory_traffic(op).value > 0) {
-    add_kernel(cost, memory_traffic(op), {}, DType::kFp32, device);
+    cost = kernel_cost(memory_traffic(op), {}, DType::kFp32, device);
   }
+  cost.provenance = kUnmeasured.provenance, cost.band = kUnmeasured.band;
   return cost;
 }
 

@@ -1,7 +1,6 @@
 #include "costmodel/torch_rows.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "costmodel/kernels.h"
 
@@ -19,13 +18,6 @@ constexpr double kCached = 0.35;
 // LaunchGammaBetaBackwardCUDAKernel).
 constexpr std::int64_t kManyRows = 65'536, kColumns = 32;
 
-/// Both go on at the same time; what one adds to the other is shared between them.
-KernelTime overlapped(double fixed_us, double compute, double memory) {
-  const double both = std::cbrt(cube(compute) + cube(memory));
-  const double on_memory = both == 0 ? 0 : both * cube(memory / both);
-  return {Seconds(fixed_us * 1e-6), Seconds(both - on_memory), Seconds(on_memory)};
-}
-
 struct Sizes {
   double rows, width, bytes;  // bytes: of all elements
   template <class Op>
@@ -35,8 +27,8 @@ struct Sizes {
         bytes(rows * width * static_cast<double>(size_of(op.dtype))) {}
 };
 
-double seconds(double bytes, double fraction, const Device& device) {
-  return bytes / (fraction * device.memory_bandwidth.value);
+Seconds time_of(double bytes, double fraction, const Device& device) {
+  return Seconds(bytes / (fraction * device.memory_bandwidth.value));
 }
 
 /// Measured on Hopper.
@@ -73,8 +65,8 @@ KernelTime norm_time(const TorchNorm& kernel, const Norm& op, const Device& devi
   const double again =
       std::max(0.0, 1 - kCached * static_cast<double>(device.l2_cache.value) / under_way);
   const double passes = kernel.operands * (1 + again) + 1;
-  return overlapped(kernel.fixed_us, compute,
-                    seconds(passes * sizes.bytes, kernel.bandwidth, device));
+  return overlapped(Seconds(kernel.fixed_us * 1e-6), Seconds(compute),
+                    time_of(passes * sizes.bytes, kernel.bandwidth, device));
 }
 
 KernelTime parameters_time(const TorchSum& kernel, const Norm& op, const Device& device) {
@@ -83,15 +75,15 @@ KernelTime parameters_time(const TorchSum& kernel, const Norm& op, const Device&
   const bool in_two_steps = op.rows > kManyRows && 2 * op.width / kColumns < device.sms;
   const double one_by_one = in_two_steps ? 0 : kernel.row * sizes.rows / clock_of(device);
   const double operands = 2;
-  return overlapped(kernel.fixed_us, one_by_one,
-                    seconds(operands * sizes.bytes, kernel.bandwidth, device));
+  return overlapped(Seconds(kernel.fixed_us * 1e-6), Seconds(one_by_one),
+                    time_of(operands * sizes.bytes, kernel.bandwidth, device));
 }
 
 KernelTime row_sum_time(const TorchSum& kernel, const BiasGrad& op, const Device& device) {
   const Sizes sizes(op);
   if (sizes.bytes == 0) return {};
   return {Seconds(kernel.fixed_us * 1e-6), Seconds(kernel.row * sizes.rows / clock_of(device)),
-          Seconds(seconds(sizes.bytes, kernel.bandwidth, device))};
+          time_of(sizes.bytes, kernel.bandwidth, device)};
 }
 
 bool has_torch_rows(const Device& device) {
