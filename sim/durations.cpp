@@ -172,36 +172,39 @@ class Durations::Pricer {
     const auto found = by_site_.find(site);
     if (found != by_site_.end()) return found->second;
     const std::int64_t sharers = op.stream == Stream::kCompute ? 1 : ranks_per_node_;
-    held_ = 0;
-    out_.costs_.push_back(
-        std::visit(Cases{*this, site, runs_on_processor(plan_, op), sharers}, op.body));
-    out_.held_.push_back(held_);
+    const Priced priced =
+        std::visit(Cases{*this, site, runs_on_processor(plan_, op), sharers}, op.body);
+    out_.costs_.push_back(priced.cost);
+    out_.held_.push_back(priced.held);
     return by_site_[site] = static_cast<std::uint32_t>(out_.costs_.size() - 1);
   }
+  struct Priced {
+    Cost cost;
+    int held = 0;  // multiprocessors
+  };
   struct Cases {
     Pricer& p;
     std::uint32_t site;
     bool on_host;
     std::int64_t sharers;  // ranks that do the same on the same node
-    Cost operator()(const Compute& c) const {
-      return on_host ? p.model_.on_processor(c, sharers)
-                     : p.model_.compute(c, p.cluster_.kind(site).device);
+    Priced operator()(const Compute& c) const {
+      return {on_host ? p.model_.on_processor(c, sharers)
+                      : p.model_.compute(c, p.cluster_.kind(site).device)};
     }
-    Cost operator()(const Collective& c) const {
+    Priced operator()(const Collective& c) const {
       const GroupPlacement& group = p.sites_.groups[site];
       const CollectiveCost priced = p.model_.collective(c, group, p.cluster_);
-      p.held_ = p.held(c, group, priced.algorithm);
       p.remember(c, site, priced);
-      return priced.cost;
+      return {priced.cost, p.held(c, group, priced.algorithm)};
     }
-    Cost operator()(const Send& s) const {
-      return p.model_.transfer(bytes_at_busier_end(s), p.sites_.paths[site]);
+    Priced operator()(const Send& s) const {
+      return {p.model_.transfer(bytes_at_busier_end(s), p.sites_.paths[site])};
     }
-    Cost operator()(const Recv& r) const {
-      return p.model_.transfer(bytes_at_busier_end(r), p.sites_.paths[site]);
+    Priced operator()(const Recv& r) const {
+      return {p.model_.transfer(bytes_at_busier_end(r), p.sites_.paths[site])};
     }
-    Cost operator()(const Copy& c) const {
-      return p.model_.copy(c, p.cluster_.kind(site), sharers);
+    Priced operator()(const Copy& c) const {
+      return {p.model_.copy(c, p.cluster_.kind(site), sharers)};
     }
   };
   /// Collectives across stages, whose members begin at times of their own, keep none.
@@ -229,7 +232,6 @@ class Durations::Pricer {
   const Lanes& lanes_;
   bool interference_;
   std::int64_t ranks_per_node_;
-  int held_ = 0;  // by the op that is being priced
   std::size_t op_ = 0;
   std::map<std::uint32_t, std::uint32_t> by_site_, rows_;  // of the current op
 };
