@@ -33,14 +33,14 @@ std::vector<Line> improvement_lines(const Improvements& found, double step_time_
 }  // namespace
 
 Changes::Changes(const ScenarioText& text, const std::vector<Override>& sets,
-                 const Scenario& scenario, const Report& now)
+                 const Scenario& scenario, const Report& now, int jobs)
     : fits_(now.memory.fits), step_time_s_(now.step_time_s) {
   if (!fits_) {
     cures_ = cures(scenario);
     return;
   }
   Evaluator evaluator(now.run.command);
-  improvements_ = improvements(text, sets, scenario, now, evaluator);
+  improvements_ = improvements(text, sets, scenario, now, evaluator, jobs);
 }
 
 const char* Changes::key() const { return fits_ ? "changes_that_help" : "changes_that_fit"; }

@@ -14,9 +14,9 @@ namespace plait {
 
 class Changes {
  public:
-  /// Of `scenario`, which is `text` with `sets`; `now` is its own prediction.
+  /// Of `scenario`, which is `text` with `sets`; `now` is its own prediction. `jobs`: threads.
   Changes(const ScenarioText& text, const std::vector<Override>& sets, const Scenario& scenario,
-          const Report& now);
+          const Report& now, int jobs);
 
   /// The key of documents that have them: "changes_that_fit" or "changes_that_help".
   const char* key() const;

@@ -1,8 +1,8 @@
 #include "cli/improvements.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
-#include <thread>
 
 #include "cli/progress.h"
 #include "core/error.h"
@@ -25,13 +25,13 @@ std::vector<Override> with(std::vector<Override> sets, const Assignments& more) 
 
 class Trials {
  public:
-  Trials(const ScenarioText& text, const std::vector<Override>& sets, Evaluator& evaluator)
-      : text_(text), sets_(sets), evaluator_(evaluator) {}
+  Trials(const ScenarioText& text, const std::vector<Override>& sets, Evaluator& evaluator,
+         int jobs)
+      : text_(text), sets_(sets), evaluator_(evaluator), jobs_(jobs) {}
 
   /// Each on its own, in the order of `neighbours`.
   std::vector<Tried> run(const std::vector<const Neighbour*>& neighbours, bool analytic) {
     std::vector<Tried> out(neighbours.size());
-    const int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     ProgressLine progress;
     const auto predict_one = [&](std::size_t i) {
       std::vector<Override> all = with(sets_, neighbours[i]->sets);
@@ -43,7 +43,7 @@ class Trials {
         // Not of the layout, but of something that it would take: no improvement.
       }
     };
-    in_parallel(out.size(), jobs, predict_one,
+    in_parallel(out.size(), jobs_, predict_one,
                 [&](std::size_t done) { progress(done, out.size(), "changes of the layout"); });
     progress.finish();
     return out;
@@ -53,6 +53,7 @@ class Trials {
   const ScenarioText& text_;
   const std::vector<Override>& sets_;
   Evaluator& evaluator_;
+  int jobs_;
 };
 
 bool helps(const Tried& t, double than) {
@@ -60,7 +61,9 @@ bool helps(const Tried& t, double than) {
          t.outcome.report->step_time_s < than * (1 - kLeastGain);
 }
 
-void sort_by_time(std::vector<Tried>& tried) {
+/// Those that help, the fastest first.
+void keep_faster(std::vector<Tried>& tried, double than) {
+  std::erase_if(tried, [&](const Tried& t) { return !helps(t, than); });
   std::ranges::stable_sort(tried, {}, [](const Tried& t) { return t.outcome.report->step_time_s; });
 }
 
@@ -74,23 +77,25 @@ std::vector<Tried> one_of_each(const std::vector<Tried>& sorted, std::size_t mos
   return out;
 }
 
+/// What the analytic network says of the scenario as it is: it is quicker than the flow network,
+/// and says what is worth a look, but for parts of a GPU and where it has no answer.
+std::optional<Report> sketch_of(const Scenario& scenario, Trials& trials) {
+  if (!scenario.flow_network || scenario.cluster.shares_memory()) return std::nullopt;
+  const Neighbour unchanged;
+  return trials.run({&unchanged}, true).front().outcome.report;
+}
+
 }  // namespace
 
 Improvements improvements(const ScenarioText& text, const std::vector<Override>& sets,
                           const Scenario& scenario, const Report& now, Evaluator& evaluator,
-                          std::size_t most) {
+                          int jobs, std::size_t most) {
   const std::vector<Neighbour> all = neighbours(scenario);
-  const Neighbour unchanged;
   std::vector<const Neighbour*> asked;
   for (const Neighbour& n : all) asked.push_back(&n);
-  Trials trials(text, sets, evaluator);
-  double than = now.step_time_s;
-  // The analytic network, which is quicker, says what is worth a look, but for parts of a GPU.
-  const bool two_looks = scenario.flow_network && !scenario.cluster.shares_memory();
-  if (two_looks) {
-    than = trials.run({&unchanged}, true).front().outcome.report->step_time_s;
-  }
-  std::vector<Tried> tried = trials.run(asked, two_looks);
+  Trials trials(text, sets, evaluator, jobs);
+  const std::optional<Report> sketch = sketch_of(scenario, trials);
+  std::vector<Tried> tried = trials.run(asked, sketch.has_value());
   Improvements out;
   out.tried = tried.size();
   for (const Tried& t : tried) {
@@ -98,15 +103,13 @@ Improvements improvements(const ScenarioText& text, const std::vector<Override>&
     ++out.planned;
     if (t.outcome.report->memory.fits) ++out.fit;
   }
-  std::erase_if(tried, [&](const Tried& t) { return !helps(t, than); });
-  sort_by_time(tried);
+  keep_faster(tried, sketch ? sketch->step_time_s : now.step_time_s);
   tried = one_of_each(tried, most);
-  if (two_looks && !tried.empty()) {
+  if (sketch && !tried.empty()) {
     asked.clear();
     for (const Tried& t : tried) asked.push_back(t.neighbour);
     tried = trials.run(asked, false);
-    std::erase_if(tried, [&](const Tried& t) { return !helps(t, now.step_time_s); });
-    sort_by_time(tried);
+    keep_faster(tried, now.step_time_s);
   }
   for (Tried& t : tried) {
     Assignments made = t.neighbour->sets;

@@ -26,7 +26,7 @@ struct Improvements {
 /// one, and kept by what the flow network then says of them.
 Improvements improvements(const ScenarioText& text, const std::vector<Override>& sets,
                           const Scenario& scenario, const Report& now, Evaluator& evaluator,
-                          std::size_t most = 3);
+                          int jobs, std::size_t most = 3);
 
 /// {"tried": 30, "planned": 24, "fit": 12, "step_time_s": ..., "best": [{"set": {...},
 ///  "step_time_s": ..., "step_time_change": ..., "peak_memory_bytes": ..., "bound_by": ...}]}

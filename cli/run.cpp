@@ -31,6 +31,7 @@ struct RunCommandOptions {
   std::string trace, html;
   std::vector<std::int64_t> trace_ranks;
   bool unfold = false, changes = false;
+  int jobs = 1;  // of changes
 };
 
 /// `changes`: null where they were not asked for.
@@ -96,7 +97,7 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
   progress.finish();
   std::optional<Changes> changes;
   if (options.changes || !options.html.empty()) {
-    changes.emplace(text, options.scenario.overrides(), scenario, out.report);
+    changes.emplace(text, options.scenario.overrides(), scenario, out.report, options.jobs);
   }
   if (!options.html.empty()) save_page(options, scenario, *whole, *changes);
   print_warnings(out.report.run.warnings);
@@ -123,6 +124,7 @@ void add_run(Command& command) {
   add_html_option(sub, options->html);
   sub.flag("--changes", options->changes,
            "Also try changes of the layout, one by one: which make it fit, or the step shorter");
+  add_jobs_option(sub, options->jobs);
   sub.flag("--unfold", options->unfold, "Simulate every rank on its own: slower, same result");
   sub.runs([&command, options] { return run(*options, command.line); },
            [options] {
