@@ -4,6 +4,7 @@
 
 #include "plan/memory.h"
 #include "plan/places.h"
+#include "topologies/placement.h"
 
 namespace plait {
 
@@ -20,9 +21,8 @@ NodeUse node_use(const Plan& plan, const Cluster& cluster,
   std::vector<NodeUse> nodes(static_cast<std::size_t>(cluster.nodes));
   NodeUse fullest{.memory = {}, .storage = {}, .capacity = capacity};
   for (std::int64_t rank = 0; rank < rank_count(plan); ++rank) {
-    const std::int64_t device =
-        placement.empty() ? rank : placement[static_cast<std::size_t>(rank)];
-    NodeUse& node = nodes.at(static_cast<std::size_t>(device / cluster.devices_per_node));
+    const std::int64_t node_of_rank = device_of(rank, placement) / cluster.devices_per_node;
+    NodeUse& node = nodes.at(static_cast<std::size_t>(node_of_rank));
     const NodeUse& stage = of_stage[static_cast<std::size_t>(stage_of_rank(plan, rank))];
     node.memory += stage.memory, node.storage += stage.storage;
     fullest.memory = std::max(fullest.memory, node.memory);

@@ -4,6 +4,7 @@
 
 #include "plan/places.h"
 #include "plan/repeats.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -16,8 +17,7 @@ void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& clust
   Bytes least;
   for (std::int64_t p = 0; p < positions; ++p) {
     const std::int64_t rank = rank_at(plan, static_cast<std::int64_t>(stage) * positions + p);
-    const std::size_t kind =
-        cluster.kind_of(placement.empty() ? rank : placement[static_cast<std::size_t>(rank)]);
+    const std::size_t kind = cluster.kind_of(device_of(rank, placement));
     const Bytes memory = cluster.kind(kind).device.memory;
     if (p == 0 || memory < least) least = memory, use.position = p, use.kind = kind;
   }

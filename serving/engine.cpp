@@ -8,8 +8,6 @@
 namespace plait {
 namespace {
 
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Many sequences as one shape: their number, and mean lengths, in whole tokens, that keep the sums
 /// of tokens and of (query, key) pairs. A chunk of q tokens up to key k has
 /// q k - q (q - 1) / 2 pairs.
@@ -23,7 +21,7 @@ struct Mean {
   }
   Chunk chunk() const {
     if (sequences == 0) return {};
-    const std::int64_t each = divided_up(tokens, sequences);
+    const std::int64_t each = ceil_div(tokens, sequences);
     const auto queries = static_cast<double>(each);
     const double keys = pairs / (static_cast<double>(sequences) * queries) + (queries - 1) / 2;
     return {sequences, each, std::max(each, static_cast<std::int64_t>(std::llround(keys)))};

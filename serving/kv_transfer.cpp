@@ -5,6 +5,7 @@
 #include <map>
 
 #include "costmodel/transfer.h"
+#include "serving/replica_ranks.h"
 #include "topologies/graph.h"
 
 namespace plait {
@@ -115,15 +116,6 @@ class RouteFinder {
   }
 
  private:
-  static std::int64_t device(const ServedModel& s, std::int64_t stage, std::int64_t replica,
-                             std::int64_t rank) {
-    Mesh::Coordinates at = {};
-    at[static_cast<std::size_t>(Axis::kPp)] = stage;
-    at[static_cast<std::size_t>(Axis::kDp)] = replica;
-    at[static_cast<std::size_t>(Axis::kTp)] = rank;
-    const std::int64_t r = s.layout.mesh.rank(at);
-    return s.placement.empty() ? r : s.placement[static_cast<std::size_t>(r)];
-  }
   KvRoute route(std::int64_t i, std::int64_t j) {
     KvRoute out;
     std::map<std::size_t, Seconds> loads;
@@ -142,10 +134,10 @@ class RouteFinder {
     for (std::int64_t to = 0; to < receivers; ++to) {
       const Heads heads = heads_on(to, receivers, heads_);
       for (std::int64_t h = heads.first; h < heads.last; ++h) {
-        add_message(
-            device(prefill_, static_cast<std::int64_t>(s), i, sender(h, to, senders, heads_)),
-            device(decode_, static_cast<std::int64_t>(d), j, to), head_bytes_ * layers_[s][d], out,
-            loads);
+        add_message(replica_device(prefill_, static_cast<std::int64_t>(s), i,
+                                   sender(h, to, senders, heads_)),
+                    replica_device(decode_, static_cast<std::int64_t>(d), j, to),
+                    head_bytes_ * layers_[s][d], out, loads);
       }
     }
   }

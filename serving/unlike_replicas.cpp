@@ -4,18 +4,11 @@
 #include <numeric>
 #include <utility>
 
+#include "serving/replica_ranks.h"
 #include "topologies/variation.h"
 
 namespace plait {
 namespace {
-
-std::int64_t rank_of(const Mesh& mesh, std::int64_t stage, std::size_t replica, std::int64_t tp) {
-  Mesh::Coordinates at = {};
-  at[static_cast<std::size_t>(Axis::kPp)] = stage;
-  at[static_cast<std::size_t>(Axis::kDp)] = static_cast<std::int64_t>(replica);
-  at[static_cast<std::size_t>(Axis::kTp)] = tp;
-  return mesh.rank(at);
-}
 
 /// What the time of a step depends on besides its shape.
 struct ReplicaHardware {
@@ -33,8 +26,7 @@ ReplicaHardware hardware_of(const ServedModel& s, std::size_t replica) {
   for (std::int64_t stage = 0; stage < mesh[Axis::kPp]; ++stage) {
     std::vector<std::int64_t> row;
     for (std::int64_t tp = 0; tp < mesh[Axis::kTp]; ++tp) {
-      const std::int64_t rank = rank_of(mesh, stage, replica, tp);
-      row.push_back(s.placement.empty() ? rank : s.placement[static_cast<std::size_t>(rank)]);
+      row.push_back(replica_device(s, stage, static_cast<std::int64_t>(replica), tp));
       out.kinds.push_back(s.cluster.kind_of(row.back()));
       out.slowdowns.push_back(slowdown_of(s.cluster, row.back()));
     }
@@ -73,8 +65,10 @@ ServedModel with_first(const ServedModel& s, std::size_t replica) {
   }
   for (std::int64_t stage = 0; stage < mesh[Axis::kPp]; ++stage) {
     for (std::int64_t tp = 0; tp < mesh[Axis::kTp]; ++tp) {
-      std::swap(out.placement[static_cast<std::size_t>(rank_of(mesh, stage, 0, tp))],
-                out.placement[static_cast<std::size_t>(rank_of(mesh, stage, replica, tp))]);
+      const std::int64_t first = replica_rank(mesh, stage, 0, tp);
+      const std::int64_t other = replica_rank(mesh, stage, static_cast<std::int64_t>(replica), tp);
+      std::swap(out.placement[static_cast<std::size_t>(first)],
+                out.placement[static_cast<std::size_t>(other)]);
     }
   }
   return out;

@@ -6,6 +6,7 @@
 #include "plan/places.h"
 #include "sim/flow/connections.h"
 #include "sim/sites.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -45,9 +46,7 @@ class Loader {
   using How = std::pair<Algorithm, CollectiveKind>;
   using Volumes = std::map<How, double>;  // sums of nccl-tests' S, bytes a step
 
-  std::int64_t device(std::int64_t rank) const {
-    return placement_.empty() ? rank : placement_[static_cast<std::size_t>(rank)];
-  }
+  std::int64_t device(std::int64_t rank) const { return device_of(rank, placement_); }
   void add(std::int64_t from, std::int64_t to, std::uint64_t connection, double bytes,
            std::vector<double>& links) {
     route_.clear();

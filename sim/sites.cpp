@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "topologies/graph.h"
+#include "topologies/placement.h"
 #include "topologies/variation.h"
 
 namespace plait {
@@ -67,9 +68,7 @@ class Locator {
       }
     }
   }
-  std::int64_t device(std::int64_t rank) const {
-    return placement_.empty() ? rank : placement_[static_cast<std::size_t>(rank)];
-  }
+  std::int64_t device(std::int64_t rank) const { return device_of(rank, placement_); }
   /// With ranks on devices in order, groups that start at the same place within a period look
   /// alike.
   std::int64_t phase(std::int64_t rank) const { return placement_.empty() ? rank % period_ : rank; }

@@ -9,6 +9,7 @@
 #include "sim/event/messages.h"
 #include "sim/event/rank_state.h"
 #include "sim/sites.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -17,8 +18,7 @@ std::vector<std::int64_t> hosts_of(const Plan& plan, const HostSystem& system,
                                    const std::vector<std::int64_t>& placement) {
   std::vector<std::int64_t> out;
   for (std::int64_t r = 0; r < rank_count(plan); ++r) {
-    const std::int64_t device = placement.empty() ? r : placement.at(static_cast<std::size_t>(r));
-    out.push_back(device / system.ranks_per_host);
+    out.push_back(device_of(r, placement) / system.ranks_per_host);
     PLAIT_CHECK(out.back() >= 0 && out.back() < system.hosts, "a rank on a host that is not there");
   }
   return out;

@@ -8,6 +8,7 @@
 #include "costmodel/efficiency.h"
 #include "sim/flow/connections.h"
 #include "sim/network/link_capacity.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -75,9 +76,7 @@ class LinkLoads::Folding {
   std::uint32_t& flow_at(std::size_t kind, std::size_t stage, std::size_t position) {
     return flow_of_[(kind * stages_ + stage) * positions_ + position];
   }
-  std::int64_t device(std::int64_t rank) const {
-    return placement_.empty() ? rank : placement_[static_cast<std::size_t>(rank)];
-  }
+  std::int64_t device(std::int64_t rank) const { return device_of(rank, placement_); }
   void add(std::size_t k, std::size_t s, std::size_t p) {
     if (flow_at(k, s, p) != kNoFlow) return;
     const FlowKind& kind = kinds_[k];
