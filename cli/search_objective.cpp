@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "core/error.h"
+#include "core/parse_number.h"
 #include "core/sha256.h"
 #include "core/spelling.h"
 #include "topologies/catalogue.h"
@@ -68,11 +68,8 @@ std::optional<double> price_of_kind(const std::vector<std::string>& prices,
   for (const std::string& text : prices) {
     const std::size_t equals = text.find('=');
     const bool named = equals != std::string::npos;
-    const char* first = text.data() + (named ? equals + 1 : 0);
-    const char* last = text.data() + text.size();
-    double price = 0;
-    const auto [end, error] = std::from_chars(first, last, price);
-    if (error != std::errc() || end != last || !(price > 0)) {
+    const auto price = parse_number<double>(std::string_view(text).substr(named ? equals + 1 : 0));
+    if (!price || *price <= 0) {
       throw InputError({.code = "G024",
                         .problem = "--price " + text + " is no price",
                         .expected = "of a device for an hour: 2.5, or h100-sxm=2.5"});

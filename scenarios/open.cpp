@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <regex>
 
+#include "core/parse_number.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
@@ -93,10 +93,7 @@ void refuse_parameter_server(const ParameterServerOptions& servers) {
 std::int64_t given_size(const OpenScenario& open, Axis axis) {
   const SearchField* field = open.find(fmt::format("strategy.{}", name_of(axis)));
   if (field == nullptr || field->all || field->values.size() != 1) return 1;
-  std::int64_t out = 1;
-  const std::string& text = field->values.front();
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
+  return parse_number<std::int64_t>(field->values.front()).value_or(1);
 }
 
 bool is_axis(const std::string& path) {

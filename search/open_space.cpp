@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 
 #include "core/error.h"
+#include "core/parse_number.h"
 #include "plan/refusal.h"
 #include "plan/require_hybrid.h"
 #include "plan/schedule.h"
@@ -47,15 +47,13 @@ Words<E> words_of(std::initializer_list<E> values) {
 }
 
 std::int64_t size_of(const SearchField& field, const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto value = parse_number<std::int64_t>(text);
   std::int64_t least = 1;
   if (field.path == "strategy.zero_stage" || field.path.ends_with(".prefetch")) least = 0;
   if (field.path == "strategy.recompute.layers") least = -1;
-  if (error != std::errc() || end != text.data() + text.size() || value < least) {
+  if (!value || *value < least)
     refuse(field, text, fmt::format("an integer of at least {}", least));
-  }
-  return value;
+  return *value;
 }
 
 /// How the values of one field become those of a knob.

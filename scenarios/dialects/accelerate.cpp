@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <tuple>
 
 #include "core/json.h"
+#include "core/parse_number.h"
 #include "core/spelling.h"
 #include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/yaml_map.h"
@@ -129,22 +129,14 @@ class Reading {
   std::int64_t integer(std::string_view path, std::int64_t otherwise) {
     const YamlEntry* e = find(path);
     if (e == nullptr) return otherwise;
-    std::int64_t value = 0;
-    const char* end = e->text.data() + e->text.size();
-    const auto parsed = std::from_chars(e->text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end || value < 0 || value > 1 << 24) {
-      malformed(*e, "an integer");
-    }
-    return value;
+    const auto value = parse_number<std::int64_t>(e->text);
+    if (!value || *value < 0 || *value > 1 << 24) malformed(*e, "an integer");
+    return *value;
   }
   double number(const YamlEntry& e) const {
-    double value = 0;
-    const char* end = e.text.data() + e.text.size();
-    const auto parsed = std::from_chars(e.text.data(), end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end || !(value >= 0 && value < 1e9)) {
-      malformed(e, "a number from 0");
-    }
-    return value;
+    const auto value = parse_number<double>(e.text);
+    if (!value || *value < 0 || *value >= 1e9) malformed(e, "a number from 0");
+    return *value;
   }
   bool flag(std::string_view path, bool otherwise) {
     const YamlEntry* e = find(path);

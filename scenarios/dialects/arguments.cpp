@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/parse_number.h"
 #include "core/spelling.h"
 
 namespace plait {
@@ -29,14 +29,6 @@ bool ends_values(const ShellWord& word) {
 
 bool same_values(const std::vector<ShellWord>& a, const std::vector<ShellWord>& b) {
   return std::ranges::equal(a, b, {}, &ShellWord::text, &ShellWord::text);
-}
-
-template <class T>
-std::optional<T> parsed(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -137,8 +129,9 @@ std::optional<std::string> Arguments::one_of(std::string_view name,
 std::optional<std::int64_t> Arguments::integer(std::string_view name, std::int64_t min) {
   const Option* option = find(name);
   if (option == nullptr) return std::nullopt;
-  const auto value =
-      option->values.empty() ? std::nullopt : parsed<std::int64_t>(option->values.front().text);
+  const auto value = option->values.empty()
+                         ? std::nullopt
+                         : parse_number<std::int64_t>(option->values.front().text);
   if (!value || *value < min || *value > std::int64_t{1} << 40) {
     malformed(*option, fmt::format("an integer of at least {}", min));
   }
@@ -149,7 +142,7 @@ std::optional<double> Arguments::number(std::string_view name) {
   const Option* option = find(name);
   if (option == nullptr) return std::nullopt;
   const auto value =
-      option->values.empty() ? std::nullopt : parsed<double>(option->values.front().text);
+      option->values.empty() ? std::nullopt : parse_number<double>(option->values.front().text);
   if (!value) malformed(*option, "a number");
   return value;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "core/json.h"
+#include "core/parse_number.h"
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/llama_cpp.h"
@@ -132,7 +132,7 @@ class Reader {
     std::vector<double> shares;
     for (std::size_t at = 0; at <= text->size();) {
       const std::size_t end = std::min(text->find_first_of(",/", at), text->size());
-      const std::optional<double> share = number(std::string_view(*text).substr(at, end - at));
+      const auto share = parse_number<double>(std::string_view(*text).substr(at, end - at));
       if (!share || *share < 0) args_.malformed(option, "proportions, 3,1 or 3/1");
       if (*share > 0) shares.push_back(*share);
       at = end + 1;
@@ -143,13 +143,6 @@ class Reader {
     }
     return static_cast<std::int64_t>(shares.size());
   }
-  static std::optional<double> number(std::string_view text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-  }
-
   /// Those of --device; 0: not said.
   std::int64_t read_named_devices() {
     const auto names = args_.text("--device");

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <regex>
 
+#include "core/capped_product.h"
+#include "core/parse_number.h"
 #include "core/spelling.h"
 
 namespace plait {
@@ -74,11 +74,7 @@ std::optional<double> number(const Json& object, std::string_view key) {
   if (found == nullptr) return std::nullopt;
   if (is_number(*found)) return found->number();
   if (!found->is(Json::Kind::kText)) return std::nullopt;
-  double out = 0;
-  const std::string& digits = found->text();
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && std::isfinite(out) ? std::optional(out) : std::nullopt;
+  return parse_number<double>(found->text());
 }
 
 /// A measured amount; one that was rounded to 0 says nothing.

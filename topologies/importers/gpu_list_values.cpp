@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
+#include "core/parse_number.h"
 #include "topologies/importers/gpu_list_forms.h"
 
 namespace plait {
@@ -13,13 +12,10 @@ std::optional<double> number_in(std::string_view text, std::string_view unit, co
   const bool number = !text.empty() && text != "-" &&
                       std::string_view("0123456789+-.").find(text[0]) != std::string_view::npos;
   if (!number) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view rest = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  const std::size_t behind = text.ends_with(unit) ? unit.size() : 0;
+  const auto value = parse_number<double>(trimmed(text.substr(0, text.size() - behind)));
   constexpr double kMost = 1e9;
-  if (error == std::errc{} && value >= 0 && value < kMost && (rest.empty() || rest == unit)) {
-    return value;
-  }
+  if (value && *value >= 0 && *value < kMost) return value;
   throw InputError({.code = "T014",
                     .problem = fmt::format("\"{}\" is no number{}", text,
                                            unit.empty() ? "" : fmt::format(" of {}", unit)),

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <set>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parse_number.h"
 #include "topologies/importers/lines.h"
 
 namespace plait {
@@ -35,13 +34,6 @@ std::string program_in(std::string_view text) {
     if (at == 0 || (text[at - 1] != '_' && text[at - 1] != '-')) return std::string(p.collective);
   }
   return "";
-}
-
-std::optional<double> number(const std::string& word) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(value)) return {};
-  return value;
 }
 
 /// From out-of-place or in-place numbers; nothing when that half was not measured (time 0 or N/A).
@@ -71,13 +63,16 @@ void read_rank(const std::string& line, CollectiveRun& run, std::set<std::string
 /// nccl-tests before 2.11 has no column for root.
 bool read_row(const TextLine& line, const std::string& file, CollectiveRun& run) {
   const std::vector<std::string> words = words_of(line.text);
-  if (words.size() < 4 || !number(words[0]) || !number(words[1]) || number(words[2])) return false;
+  if (words.size() < 4) return false;
+  const auto size = parse_number<std::int64_t>(words[0]);
+  if (!size || !parse_number<std::int64_t>(words[1]) || parse_number<double>(words[2]))
+    return false;
   const std::size_t at = words.size() == 12 ? 4 : 5;
   const auto value = [&](std::size_t i) {
-    return i < words.size() ? number(words[i]) : std::optional<double>{};
+    return i < words.size() ? parse_number<double>(words[i]) : std::nullopt;
   };
   CollectiveTiming row;
-  row.size = Bytes(static_cast<std::int64_t>(*number(words[0])));
+  row.size = Bytes(*size);
   row.type = words[2];
   row.redop = words[3];
   const bool taken = take(row, value(at), value(at + 1), value(at + 2)) ||
