@@ -13,6 +13,8 @@
 namespace plait::deepspeed {
 namespace {
 
+constexpr std::int64_t kMostSequences = 1 << 28;  // of a batch: what workload.global_batch takes
+
 // ---- Writing ----
 
 void write_batch(ExportDraft& d) {
@@ -137,14 +139,16 @@ class Reading {
     return automatic;
   }
 
-  std::int64_t integer(const std::string& path, std::int64_t otherwise) {
+  std::int64_t integer(const std::string& path, std::int64_t otherwise,
+                       std::int64_t most = 1'000'000'000'000) {
     const Json* json = find(path);
     if (json == nullptr) return otherwise;
     const bool whole =
         json->is(Json::Kind::kInteger) ||  // 5e8 is a customary way to say it
         (json->is(Json::Kind::kNumber) && json->number() == std::floor(json->number()));
     if (!whole) refuse_type(*json, "an integer");
-    if (json->number() < 0 || json->number() > 1e12) refuse_range(*json, "an integer from 0");
+    if (json->number() < 0 || json->number() > static_cast<double>(most))
+      refuse_range(*json, fmt::format("an integer from 0 to {}", most));
     return static_cast<std::int64_t>(json->number());
   }
   bool truth(const std::string& path, bool otherwise) {
@@ -169,9 +173,9 @@ class Reading {
   }
 
   void batch() {
-    const std::int64_t global = integer("train_batch_size", 0);
-    const std::int64_t micro = integer("train_micro_batch_size_per_gpu", 0);
-    const std::int64_t steps = integer("gradient_accumulation_steps", 0);
+    const std::int64_t global = integer("train_batch_size", 0, kMostSequences);
+    const std::int64_t micro = integer("train_micro_batch_size_per_gpu", 0, kMostSequences);
+    const std::int64_t steps = integer("gradient_accumulation_steps", 0, kMostSequences);
     if (global > 0) give("train_batch_size", "workload.global_batch", std::to_string(global));
     if (micro > 0) {
       give("train_micro_batch_size_per_gpu", "workload.micro_batch", std::to_string(micro));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/capped_product.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/dialects.h"
@@ -126,17 +127,19 @@ class Merge {
     const Cluster machine = parse_machine(text, file_);
     widen(machine.device, warnings);
     const std::int64_t devices = machine.world_size();
-    const auto counted = [&] { return size("tp") * size("pp") * size("cp") * size("ep"); };
+    const auto counted = [&] {
+      return capped_product({size("tp"), size("pp"), size("cp"), size("ep")});
+    };
     const std::string& axis = imported_.takes_rest;
     if (!axis.empty() && find("strategy." + axis) == nullptr) {
       set("strategy." + axis, std::max<std::int64_t>(devices / counted(), 1));
     }
     const std::int64_t others = counted();
     if (serves_ && imported_.serves && find("serving.disaggregated") == nullptr) {
-      return take_devices(machine, others * size("dp"), warnings);
+      return take_devices(machine, capped_product({others, size("dp")}), warnings);
     }
     const char* named = imported_.rest_shards ? "dp" : "fsdp";
-    const std::int64_t rest = devices / std::max<std::int64_t>(others * size(named), 1);
+    const std::int64_t rest = devices / capped_product({others, size(named)});
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
     if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
     // Over all ranks the secondary shard is the primary one.
@@ -144,11 +147,12 @@ class Merge {
     const bool is_primary = !imported_.rest_shards && rest <= 1 && secondary != nullptr &&
                             given("strategy.zero_plus_plus.secondary_shard") != nullptr;
     if (is_primary && *secondary == true) set("strategy.zero_plus_plus.secondary_shard", false);
-    const std::int64_t replicas = size("ep") * size(named) * std::max<std::int64_t>(rest, 1);
+    const std::int64_t replicas =
+        capped_product({size("ep"), size(named), std::max<std::int64_t>(rest, 1)});
     agree_on_batches(replicas);
     const Imported::Bucket& bucket = imported_.bucket;
     if (bucket.least.value > 0) {
-      const std::int64_t of_all = bucket.for_each_replica.value * replicas;
+      const std::int64_t of_all = capped_product({bucket.for_each_replica.value, replicas});
       set("strategy.data.bucket", exact_text(Bytes(std::max(bucket.least.value, of_all))));
     }
   }
@@ -294,9 +298,11 @@ class Merge {
     *at = std::move(value);
   }
 
+  /// 1 where it is none: parse_scenario says so.
   std::int64_t size(const std::string& axis) {
     const Tree* at = find("strategy." + axis);
-    return at != nullptr && at->is_number_integer() ? at->get<std::int64_t>() : 1;
+    const bool given = at != nullptr && at->is_number_integer();
+    return given ? std::max<std::int64_t>(at->get<std::int64_t>(), 1) : 1;
   }
 
   const Given* given(std::string_view path) const {
@@ -319,18 +325,19 @@ class Merge {
     const Given* micro = given("workload.micro_batch");
     if (steps() == 0) return;
     if (global == nullptr && micro == nullptr && !serves_) return agree_with_base(replicas);
+    const std::int64_t samples = capped_product({steps(), replicas});
+    const std::int64_t of_micro =
+        micro == nullptr ? 0 : capped_product({std::stoll(micro->value), samples});
     if (global == nullptr && micro != nullptr) {
-      set("workload.global_batch", std::stoll(micro->value) * steps() * replicas);
+      set("workload.global_batch", of_micro);
     } else if (global != nullptr && micro == nullptr) {
-      set("workload.micro_batch",
-          std::max<std::int64_t>(std::stoll(global->value) / steps() / replicas, 1));
-    } else if (global != nullptr &&
-               std::stoll(global->value) != std::stoll(micro->value) * steps() * replicas) {
+      set("workload.micro_batch", std::max<std::int64_t>(std::stoll(global->value) / samples, 1));
+    } else if (global != nullptr && std::stoll(global->value) != of_micro) {
       throw InputError({"D004",
                         fmt::format("a batch of {} is not {} x {} accumulation steps x {} replicas",
                                     global->value, micro->value, steps(), replicas),
                         {file_, global->line, 0, "train_batch_size"},
-                        fmt::format("{}", std::stoll(micro->value) * steps() * replicas),
+                        fmt::format("{}", of_micro),
                         "correct the batch sizes, or name the machine with --base"});
     }
   }
@@ -340,9 +347,10 @@ class Merge {
       const Tree* at = find(path);
       return at != nullptr && at->is_number_integer() ? at->get<std::int64_t>() : 0;
     };
-    const std::int64_t global = of_base("workload.global_batch"), samples = steps() * replicas;
+    const std::int64_t global = of_base("workload.global_batch"),
+                       samples = capped_product({steps(), replicas});
     if (const std::int64_t micro = of_base("workload.micro_batch"); micro > 0) {
-      set("workload.global_batch", micro * samples);
+      set("workload.global_batch", capped_product({micro, samples}));
     } else if (global > 0 && samples > 0 && global % samples == 0) {
       set("workload.micro_batch", global / samples);
     } else if (global > 0) {

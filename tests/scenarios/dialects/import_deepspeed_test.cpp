@@ -49,6 +49,34 @@ TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
   EXPECT_THROW(workload(R"("global_batch": 40)"), InputError);
 }
 
+// 2^28 sequences a step are what a scenario takes.
+TEST(ImportDeepSpeed, BatchesAreBoundedAndTheirProductsHaveNoOtherSign) {
+  const auto told = [](const std::string& text) {
+    try {
+      imported(Dialect::kDeepSpeed, text);
+    } catch (const InputError& e) {
+      return e.text().code + ": " + e.text().expected;
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(told(R"({"train_batch_size": 1000000000000})"), "U004: an integer from 0 to 268435456");
+  const std::string most = R"("train_micro_batch_size_per_gpu": 268435456,
+                              "gradient_accumulation_steps": 268435456)";
+  const std::string product = std::to_string((std::int64_t{1} << 56) * 8);
+  EXPECT_EQ(told("{" + most + R"(, "train_batch_size": 8})"), "D004: " + product);
+  EXPECT_EQ(told("{" + most + "}"), "U004: an integer from 1 to 268435456");
+}
+
+TEST(Import, AxesOfAnySizeAreRefusedAsTheScenariosAre) {
+  const std::string axes =
+      "--tensor-model-parallel-size 1099511627776 "
+      "--pipeline-model-parallel-size 1099511627776";
+  EXPECT_EQ(refusal(Dialect::kMegatronCore, axes), "U004 line 1");
+  const std::string none =
+      R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "strategy": {"ep": 0}})";
+  EXPECT_EQ(refusal(Dialect::kLlamaCpp, "llama-server -m x", none), "U004 line 0");
+}
+
 TEST(ImportDeepSpeed, WeightsOfATypeThatIsLeftOpenAreThoseOfTheBase) {
   const auto precision = [](const char* enabled) {
     const std::string text = R"({"bf16": {"enabled": )" + std::string(enabled) +
