@@ -184,7 +184,7 @@ ValidationRecord validated(const ValidationTask& task, const std::string& scenar
     out.reason = why.what();
   } catch (const InputError& error) {
     out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
-  } catch (const InternalError& bug) {  // the other records can be predicted all the same
+  } catch (const std::exception& bug) {  // the other records can be predicted all the same
     out.reason = fmt::format("a bug in plait, please report it: {}", bug.what());
   }
   return out;

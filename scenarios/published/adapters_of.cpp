@@ -6,6 +6,7 @@
 #include <regex>
 #include <vector>
 
+#include "core/parse_number.h"
 #include "core/spelling.h"
 #include "scenarios/published/scenario_of.h"
 
@@ -154,14 +155,15 @@ JsonObject adapters_of(const PublishedRun& run, std::vector<std::string>& assume
     assumed.push_back(fmt::format("adapters, their {}: {}", missing, told));
   }
   if (!rank.empty()) {
-    out["rank"] = std::stoll(rank);
+    out["rank"] = count_in("rank " + rank, rank);
     out.erase("alpha");
   }
   if (!targets.empty()) out["targets"] = targets;
   if (const std::string alpha = number_said(text, R"(\balpha[ =:]*(\d+))"); !alpha.empty())
-    out["alpha"] = std::stoll(alpha);
+    out["alpha"] = count_in("alpha " + alpha, alpha);
   const std::string dropout = number_said(text, R"(\bdropout[ =:]*(0?\.\d+))");
-  if (!dropout.empty()) out["dropout"] = std::stod(dropout);
+  // One too small for a double is next to 0.
+  if (!dropout.empty()) out["dropout"] = parse_number<double>(dropout).value_or(0);
   add_frozen(out, text, assumed);
   return out;
 }

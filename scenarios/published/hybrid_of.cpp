@@ -111,8 +111,8 @@ void add_pattern(HybridJson& out, const std::string& pattern, const PublishedRun
   m.state_size = number_behind(run, "--mamba-state-dim").value_or(128);
   m.state_head_dim = number_behind(run, "--mamba-head-dim").value_or(64);
   m.state_groups = number_behind(run, "--mamba-num-groups").value_or(8);
-  m.state_heads =
-      number_behind(run, "--mamba-num-heads").value_or(2 * run.model.hidden / m.state_head_dim);
+  m.state_heads = number_behind(run, "--mamba-num-heads")
+                      .value_or(2 * run.model.hidden / std::max<std::int64_t>(1, m.state_head_dim));
   m.scan_chunk = 128;
   const auto layers = static_cast<std::int64_t>(m.layer_pattern.size());
   out["layers"] = layers;

@@ -7,6 +7,7 @@
 #include <regex>
 #include <string_view>
 
+#include "core/parse_number.h"
 #include "core/spelling.h"
 #include "scenarios/published/device_called.h"
 #include "scenarios/published/scenario_of.h"
@@ -62,7 +63,12 @@ Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
   return out;
 }
 
-double group(const std::smatch& found, std::size_t i) { return std::stod(found[i].str()); }
+double group(const std::smatch& found, std::size_t i) {
+  const auto number = parse_number<double>(found.str(i));
+  if (!number || *number > 1e9)
+    throw NotRepresentable(fmt::format("\"{}\" says no rate of a fabric", found.str()));
+  return *number;
+}
 
 /// Rates as "400 Gb/s", of which sources write "400Gbps", "400G", "NDR400", "100GbE", "3.2 Tb/s";
 /// the rate of InfiniBand's generation where they name that alone.

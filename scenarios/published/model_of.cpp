@@ -27,6 +27,15 @@ bool pads_vocabulary(const std::string& framework, std::int64_t vocab) {
          framework == "flagscale" || (framework == "oneflow" && raw);
 }
 
+/// Of all shared experts: "1 shared expert, intermediate 20480", "1 x 512"; "2", "2 shared experts"
+/// are as wide as the others.
+std::int64_t width_of_shared(const std::string& said, std::int64_t width) {
+  static const std::regex kCounted(R"((\d+)(?: shared experts?)?)");
+  std::smatch counted;
+  if (std::regex_match(said, counted, kCounted)) return count_in(said, counted.str(1)) * width;
+  return count_in(said, said.substr(said.find_last_of(' ') + 1));
+}
+
 class ModelWriter {
  public:
   ModelWriter(const PublishedRun& run, const std::string& framework,
@@ -151,22 +160,14 @@ class ModelWriter {
     add_shared_experts(out);
   }
 
-  /// "1 shared expert, intermediate 20480", or how many of them as wide as the others.
   void add_shared_experts(JsonObject& out) {
     const std::int64_t width = out["expert_ffn_hidden"];
     if (m_.shared_experts.empty() && has_latents(run_)) {
       assumed_.emplace_back("shared experts: one, DeepSeek's");
       out["shared_ffn_hidden"] = width;
     }
-    if (m_.shared_experts.empty()) return;
-    const bool counts = m_.shared_experts.find_first_not_of("0123456789") == std::string::npos;
-    if (counts) {
-      out["shared_ffn_hidden"] = std::stoll(m_.shared_experts) * width;
-      return;
-    }
-    const std::size_t last = m_.shared_experts.find_last_of(' ');
-    const std::string number = m_.shared_experts.substr(last == std::string::npos ? 0 : last + 1);
-    out["shared_ffn_hidden"] = std::stoll(number);
+    if (!m_.shared_experts.empty())
+      out["shared_ffn_hidden"] = width_of_shared(m_.shared_experts, width);
   }
 
   /// Modules that predict further tokens. With them Megatron-LM takes rotary positions or none
@@ -239,7 +240,7 @@ std::optional<std::int64_t> dense_layers_first(const PublishedRun& run) {
   static const std::regex kList(R"(--moe-layer-freq \(\[0\]\*(\d+)\+\[1\]\*(\d+)\))");
   std::smatch found;
   if (!std::regex_search(run.arguments, found, kList)) return std::nullopt;
-  return std::stoll(found[1].str());
+  return count_in(found.str(), found.str(1));
 }
 
 nlohmann::ordered_json model_of(const PublishedRun& run, const std::string& framework,

@@ -9,6 +9,7 @@
 #include "core/capped_product.h"
 #include "core/parse_number.h"
 #include "core/spelling.h"
+#include "scenarios/published/not_representable.h"
 
 namespace plait {
 namespace {
@@ -89,12 +90,15 @@ std::optional<double> share(const Json& object, std::string_view key) {
   return found && *found > 1 ? std::optional(*found / 100) : found;
 }
 
+/// More than anything in a record is counted; a product of two is an integer.
+constexpr std::int64_t kMostCounted = 1'000'000'000;
+
 /// A whole number from 0 up; `absent` where there is none.
 std::int64_t count(const Json& object, std::string_view key, std::int64_t absent) {
   const std::optional<double> value = number(object, key);
   if (!value) return absent;
-  if (*value < 0 || *value > 1e15)
-    refuse(*member(object, key), "a size out of range", "from 0 to 1e15");
+  if (*value < 0 || *value > kMostCounted)
+    refuse(*member(object, key), "a size out of range", "from 0 to 1e9");
   return static_cast<std::int64_t>(*value);
 }
 
@@ -156,6 +160,11 @@ std::int64_t axis(const Json& p, std::string_view key) {
   return std::max<std::int64_t>(1, count(p, key, 1));
 }
 
+/// The product of the axes that are published.
+std::int64_t devices_of(const PublishedLayout& p) {
+  return capped_product({p.tp, p.cp, p.pp, std::max<std::int64_t>(1, p.dp)});
+}
+
 PublishedLayout layout_of(const Json& p) {
   PublishedLayout out;
   out.tp = axis(p, "tp");
@@ -165,12 +174,13 @@ PublishedLayout layout_of(const Json& p) {
   out.ep = axis(p, "ep");
   out.etp = count(p, "etp", 0);
   out.sequence_parallel = flag(p, "sp");
-  if (const auto zero = number(p, "zero_stage")) out.zero_stage = static_cast<std::int64_t>(*zero);
+  if (number(p, "zero_stage")) out.zero_stage = count(p, "zero_stage", 0);
   out.chunks = count(p, "vpp", 0);
   out.most_chunks = text(p, "vpp").starts_with("max");
   out.schedule = kind_of(p, "schedule");
   out.fsdp = kind_of(p, "fsdp");
   out.offload = kind_of(p, "offload");
+  if (devices_of(out) > kMostCounted) refuse(p, "a layout of too many devices", "up to 1e9");
   return out;
 }
 
@@ -302,7 +312,7 @@ PublishedRun run_of(const Json& r) {
   const Json& batch = part(r, "batch");
   out.global_batch = count(batch, "global_batch", 0);
   out.micro_batch = count(batch, "micro_batch", 0);
-  if (out.gpus == 0) out.gpus = out.layout.tp * out.layout.pp * out.layout.cp * out.layout.dp;
+  if (out.gpus == 0) out.gpus = out.layout.dp > 0 ? devices_of(out.layout) : 0;
   if (out.micro_batch == 0) out.micro_batch = part_of_a_step(batch, out);
   out.precision = said(r, "precision");
   out.recompute = said(r, "recompute");
@@ -328,13 +338,19 @@ bool has_pattern(const std::string& text, const char* pattern) {
   return std::regex_search(text, std::regex(pattern));
 }
 
+std::int64_t count_in(std::string_view words, std::string_view digits) {
+  const auto count = parse_number<std::int64_t>(digits);
+  if (count && *count >= 0 && *count <= kMostCounted) return *count;
+  throw NotRepresentable(fmt::format("\"{}\" says no number that can be read", words));
+}
+
 std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument) {
   return found_behind(run, argument, R"(\S+)");
 }
 
 std::optional<std::int64_t> number_behind(const PublishedRun& run, const std::string& argument) {
   const auto digits = found_behind(run, argument, R"(\d+)");
-  return digits ? std::optional(std::stoll(*digits)) : std::nullopt;
+  return digits ? std::optional(count_in(argument + " " + *digits, *digits)) : std::nullopt;
 }
 
 std::vector<PublishedRun> read_published_runs(const JsonDocument& document) {

@@ -93,8 +93,12 @@ inline bool mentions(std::string_view text, std::string_view words) {
 /// Whether a regular expression occurs in a text.
 bool has_pattern(const std::string& text, const char* pattern);
 
+/// The whole number that `digits` of a record's words are: 20480 in "1 shared expert, intermediate
+/// 20480". Throws NotRepresentable, with the words, where they are none or out of all proportion.
+std::int64_t count_in(std::string_view words, std::string_view digits);
+
 /// What stands behind an argument of a run, by a regular expression of its name, and the number
-/// there: 64 behind "--kv-lora-rank".
+/// there, 64 behind "--kv-lora-rank", as count_in has it.
 std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument);
 std::optional<std::int64_t> number_behind(const PublishedRun& run, const std::string& argument);
 

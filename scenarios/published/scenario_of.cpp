@@ -118,7 +118,7 @@ class ScenarioWriter {
     std::smatch found;
     if (!std::regex_search(run_.notes, found, kFrom)) return false;
     if (!found[1].matched) return true;
-    return run_.gpus >= std::stoll(found[1].str()) * run_.gpus_per_node;
+    return run_.gpus >= count_in(found.str(), found.str(1)) * run_.gpus_per_node;
   }
 
   /// vTrain's times on one node are affine in layers and microbatches to the nanosecond: sums of
@@ -350,11 +350,10 @@ class ScenarioWriter {
   /// offload 40 layers"; of another kind: nothing.
   JsonObject offload() const {
     const std::string text = lower_case(p_.offload);
-    const std::string_view activations = "activation offload ";
-    if (text.starts_with(activations)) {
-      return {{"activations", "cpu"},
-              {"activation_layers", std::atoll(text.c_str() + activations.size())}};
-    }
+    static const std::regex kActivations(R"(activation offload (\S+).*)");
+    std::smatch found;
+    if (std::regex_match(text, found, kActivations))
+      return {{"activations", "cpu"}, {"activation_layers", count_in(text, found.str(1))}};
     const bool drives = mentions(text, "nvme");
     if (!drives && !mentions(text, "cpu") && !mentions(text, "host")) return {};
     const char* where = drives ? "nvme" : "cpu";

@@ -3,19 +3,13 @@
 // states, the profile of the framework that it names, and documented defaults for what it leaves
 // out.
 
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "scenarios/published/not_representable.h"
 #include "scenarios/published/record.h"
 
 namespace plait {
-
-/// Why a record has no scenario, for people.
-class NotRepresentable : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct RecordScenario {
   std::string framework;             // the profile that was chosen

@@ -59,6 +59,15 @@ class Validate(CommandTest):
         self.assertIn("abacus", reasons["made_up#3"])
         self.assertRegex(reasons["made_up#4"], r"^S0\d\d: ")
 
+    def test_a_record_with_unreadable_words_is_listed_with_them(self):
+        experts = {"experts": 8, "topk": 2, "shared_experts": "some shared experts"}
+        found = self.validated(RECORD, changed(2, model=experts),
+                               changed(3, extra_args="--mtp-num-layers " + "9" * 30))
+        self.assertEqual(found["summary"]["n"], 1)
+        reasons = {r["id"]: r["reason"] for r in found["not_represented"]}
+        self.assertIn("some shared experts", reasons["made_up#2"])
+        self.assertIn("9" * 30, reasons["made_up#3"])
+
     def test_a_record_without_a_layout_counts_itself_out_alone(self):
         without = {key: value for key, value in changed(2).items() if key != "parallel"}
         found = self.validated(RECORD, without)
