@@ -153,9 +153,13 @@ class ScenarioWriter {
     if (!recipe_.whole_step_graph) out["clamp"] = "eager";
   }
 
+  /// "token-drop", "drops tokens", "drop_and_pad".
+  static constexpr const char* kDropsTokens =
+      R"(tokens?(?: (?:are|were))?[-_ ]?drop(?!out)|\bdrop(?:s|ped|ping)?[-_ ]tokens?\b)"
+      R"(|\bdrop[-_ ]and[-_ ]pad\b)";
   bool drops_tokens() const {
-    const std::string said = lower_case(run_.notes + m_.name);
-    return m_.experts > 0 && mentions(said, "drop") && !mentions(said, "dropless");
+    const std::string said = lower_case(run_.notes + "; " + m_.name);
+    return m_.experts > 0 && !mentions(said, "dropless") && has_pattern(said, kDropsTokens);
   }
 
   bool liger() const { return mentions(run_.notes, "Liger"); }

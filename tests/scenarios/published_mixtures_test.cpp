@@ -201,6 +201,23 @@ TEST(PublishedMixtures, ExchangesHideBehindPassesWhereTheRecordSaysSoAndTheSched
   EXPECT_EQ(overlap_with(2, 1), std::pair(false, std::ptrdiff_t{1}));
 }
 
+TEST(PublishedMixtures, DroppedTokensAreThoseThatWordsSpeakOf) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  const auto drops = [&](const char* notes) {
+    record["notes"] = notes;
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").workload.capacity_factor > 0;
+  };
+  for (const char* words : {"token-drop capacity factor 1", "drops tokens", "moe_token_drop_policy",
+                            "tokens are dropped", "drop_and_pad", "use_tokendrop=True"})
+    EXPECT_TRUE(drops(words)) << words;
+  for (const char* words : {"attention dropout 0.0", "dropless", "token-dropless", "drop path 0.1",
+                            "token dropout 0", "drop-in kernels", "no words"})
+    EXPECT_FALSE(drops(words)) << words;
+  record["model"]["name"] = "Qwen3 30B (tokendrop)";
+  EXPECT_TRUE(drops("BF16"));
+}
+
 TEST(PublishedMixtures, ListsOfLayersMayBeginWithDenseOnes) {
   json record = published_sample();
   record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
