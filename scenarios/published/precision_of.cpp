@@ -16,12 +16,6 @@ bool in_fp8(const std::string& precision) {
   return mentions(precision, "fp8") || mentions(precision, "float8");
 }
 
-/// MXFP8, which Megatron-Bridge's page of release 25.09 has in brackets, as finer granularity.
-bool in_mxfp8(const std::string& precision) {
-  constexpr std::array<std::string_view, 3> kWords = {"mxfp8", "fp8-mx", "finer granularity"};
-  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
-}
-
 /// Scales of larger blocks, or of rows.
 bool scales_blocks(const std::string& precision) {
   constexpr std::array<std::string_view, 3> kWords = {"block", "subchannel", "rowwise"};
@@ -73,7 +67,7 @@ std::string narrow_weights_of(const PublishedRun& run) {
   if (stage != 1) return "none";
   // bf16_with_mxfp8_mixed, in the file of the other two: fp8_param_gather True, and
   // reuse_grad_buf_for_mxfp8_param_ag True.
-  if (in_mxfp8(precision)) return mentions(run.source, "Megatron-Bridge") ? "kept" : "none";
+  if (in_mxfp8(run)) return mentions(run.source, "Megatron-Bridge") ? "kept" : "none";
   return keeps_by_recipe(run) ? "gathered" : "none";
 }
 
@@ -90,6 +84,12 @@ std::string weights_of(const std::string& precision, std::vector<std::string>& a
 }
 
 }  // namespace
+
+bool in_mxfp8(const PublishedRun& run) {
+  constexpr std::array<std::string_view, 3> kWords = {"mxfp8", "fp8-mx", "finer granularity"};
+  const std::string precision = lower_case(run.precision);
+  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
+}
 
 nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const std::string precision = lower_case(run.precision);

@@ -12,6 +12,10 @@ namespace plait {
 /// workload.precision; appends what the recipe says and the record does not.
 nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::string>& assumed);
 
+/// Products are in MXFP8, which Megatron-Bridge's page of release 25.09 has in brackets, as finer
+/// granularity.
+bool in_mxfp8(const PublishedRun& run);
+
 /// Weights are gathered in 8 bits by FSDP, and their scales found once a step (torchtitan's
 /// precompute_float8_dynamic_scale_for_fsdp).
 bool scales_early(const PublishedRun& run);

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "core/spelling.h"
+#include "scenarios/published/precision_of.h"
 
 namespace plait {
 namespace {
@@ -23,11 +24,6 @@ int release_of(const std::string& source) {
 /// 30B and GPT OSS on GB200, DeepSeek-V3 on GB300, Kimi K2 on B300).
 constexpr int kFirstRelease = 2606;
 constexpr std::array<std::string_view, 3> kGpus = {"GB200", "GB300", "B300"};
-
-bool in_mxfp8(const PublishedRun& run) {
-  const std::string precision = lower_case(run.precision);
-  return mentions(precision, "mxfp8") || mentions(precision, "fp8-mx");
-}
 
 bool captures_by_release(const PublishedRun& run) {
   const bool gpu = std::ranges::any_of(kGpus, [&](auto name) { return run.gpu.starts_with(name); });

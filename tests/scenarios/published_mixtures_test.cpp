@@ -121,6 +121,8 @@ TEST(PublishedMixtures, ARecipeIsThatOfTheRelease) {
   EXPECT_TRUE(captured("26.06"));
   EXPECT_TRUE(captured("26.08"));
   EXPECT_FALSE(captured("26.04"));
+  record["precision"] = "FP8 (finer granularity)";
+  EXPECT_TRUE(captured("26.08"));
   record["precision"] = "BF16";
   EXPECT_FALSE(captured("26.08"));
   record["precision"] = "MXFP8", record["cluster"]["gpu"] = "B200-SXM-180GB";
