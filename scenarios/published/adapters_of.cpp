@@ -99,7 +99,7 @@ JsonObject targets_of(const std::string& text, bool gated) {
 /// llama2_70b_lora). Of others what LoRA() is by default (Megatron-Bridge peft/lora.py): dim 32 and
 /// alpha 32 on all four products.
 JsonObject of_recipe(const PublishedRun& run, std::string& told) {
-  const std::string source = lower_case(run.source + run.framework);
+  const std::string source = lower_case(run.source + "; " + run.framework);
   if (mentions(source, "mlperf")) {
     told = "those of MLPerf, rank 16, alpha 32, on qkv and out";
     return {{"rank", 16}, {"alpha", 32}, {"targets", JsonObject::array({"qkv", "out"})}};

@@ -286,6 +286,11 @@ std::int64_t part_of_a_step(const Json& batch, const PublishedRun& run) {
   return parts > 0 && run.global_batch % parts == 0 ? run.global_batch / parts : 0;
 }
 
+std::string software_of(const Json& r) {
+  const std::string framework = text(r, "framework"), system = text(r, "system");
+  return framework + (framework.empty() || system.empty() ? "" : "; ") + system;
+}
+
 PublishedRun run_of(const Json& r) {
   if (!r.is(Json::Kind::kObject)) refuse(r, r.describe() + " in a list of records", "an object");
   PublishedRun out;
@@ -296,7 +301,7 @@ PublishedRun run_of(const Json& r) {
   out.task = text(r, "task_kind");
   out.notes = text(r, "notes");
   out.flags = words(member(r, "flags"));
-  out.framework = text(r, "framework") + text(r, "system");
+  out.framework = software_of(r);
   out.kernel = text(r, "kernel");
   out.arguments = words(member(r, "extra_args"));
   out.adapters = words(member(r, "adapters"));

@@ -303,7 +303,9 @@ class ScenarioWriter {
 
   /// DeepSpeed-Ulysses, wherever the record says so.
   bool exchanges_heads() const {
-    return mentions(lower_case(run_.source + run_.framework + p_.fsdp + run_.notes), "ulysses");
+    return mentions(
+        lower_case(fmt::format("{}; {}; {}; {}", run_.source, run_.framework, p_.fsdp, run_.notes)),
+        "ulysses");
   }
 
   /// PyTorch's and DeepSpeed's words for what is sharded.

@@ -47,6 +47,12 @@ TEST(PublishedFrameworks, TheYearOfItsNameComesBeforeTheSources) {
   EXPECT_EQ(profile("Megatron-DeepSpeed of 2023"), "megatron-deepspeed-flash");
 }
 
+TEST(PublishedFrameworks, AFrameworkAndASystemAreTwoNames) {
+  json record = record_of("Megatron-LM");
+  record["system"] = "2021 release";
+  EXPECT_EQ(framework_of(run_of(record)), "megatron-lm-2021");
+}
+
 TEST(PublishedFrameworks, WhichWasChosenIsToldAndWhatNamesNone) {
   EXPECT_TRUE(tells(record_of("nanotron"), "profile: nanotron"));
   EXPECT_TRUE(tells(record_of("nanotron of March"), "profile: nanotron, by the framework"));
