@@ -113,7 +113,7 @@ int run_export(const ExportOptions& options) {
 }  // namespace
 
 Dialect dialect_named(const std::string& name) {
-  for (const DialectRow& row : kDialects) {
+  for (const DialectRow& row : dialects()) {
     if (row.name == name) return row.dialect;
   }
   PLAIT_CHECK(false, "the command line lets only known dialects pass");
@@ -121,16 +121,16 @@ Dialect dialect_named(const std::string& name) {
 
 std::vector<std::string> dialect_names(bool read) {
   std::vector<std::string> out;
-  for (const DialectRow& row : kDialects) {
-    if (read ? row.reads : row.writes) out.emplace_back(row.name);
+  for (const DialectRow& row : dialects()) {
+    if (read ? row.reads() : row.writes()) out.emplace_back(row.name);
   }
   return out;
 }
 
 std::vector<std::string> training_dialect_names() {
   std::vector<std::string> out;
-  for (const DialectRow& row : kDialects) {
-    if (row.writes && row.trains) out.emplace_back(row.name);
+  for (const DialectRow& row : dialects()) {
+    if (row.writes() && row.trains) out.emplace_back(row.name);
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/json.h"
 #include "plan/refusal.h"
@@ -19,6 +20,62 @@
 
 namespace plait {
 
+namespace {
+
+constexpr std::array<DialectRow, 8> kDialects = {{
+    {.dialect = Dialect::kMegatronCore,
+     .name = "megatron-core",
+     .target = "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)",
+     .read = megatron::read,
+     .write = megatron::write,
+     .launches = true},
+    {.dialect = Dialect::kDeepSpeed,
+     .name = "deepspeed",
+     .target = "ds_config.json of DeepSpeed (at commit 1b88ac36)",
+     .read = deepspeed::read,
+     .write = deepspeed::write},
+    {.dialect = Dialect::kTorchtitan,
+     .name = "torchtitan",
+     .target = "job configuration of torchtitan (at commit 6404b932)",
+     .read = nullptr,
+     .write = torchtitan::write,
+     .launches = true},
+    {.dialect = Dialect::kAccelerate,
+     .name = "accelerate",
+     .target = "FSDP2 configuration of Accelerate (1.10 and later)",
+     .read = accelerate::read,
+     .write = accelerate::write},
+    {.dialect = Dialect::kVllm,
+     .name = "vllm",
+     .target = "arguments of vllm serve (vLLM 0.8.5)",
+     .read = vllm::read,
+     .write = vllm::write,
+     .serves = true},
+    {.dialect = Dialect::kPeft,
+     .name = "peft",
+     .target = "adapter_config.json of PEFT (0.17 and before)",
+     .read = peft::read,
+     .write = nullptr},
+    {.dialect = Dialect::kLlamaCpp,
+     .name = "llama.cpp",
+     .target = "arguments of llama-server (llama.cpp at commit 00dc8057)",
+     .read = llama_cpp::read,
+     .write = llama_cpp::write,
+     .trains = false,
+     .serves = true},
+    {.dialect = Dialect::kOllama,
+     .name = "ollama",
+     .target = "Modelfile and environment of Ollama (at commit 071c82b1)",
+     .read = nullptr,
+     .write = ollama::write,
+     .trains = false,
+     .serves = true},
+}};
+
+}  // namespace
+
+std::span<const DialectRow> dialects() { return kDialects; }
+
 const DialectRow& row_of(Dialect dialect) {
   return *std::ranges::find(kDialects, dialect, &DialectRow::dialect);
 }
@@ -30,7 +87,7 @@ void refuse_to_serve(const Scenario& scenario, const DialectRow& row) {
   if (!scenario.serving || row.serves) return;
   std::vector<std::string_view> others;
   for (const DialectRow& other : kDialects) {
-    if (other.serves && other.writes) others.push_back(other.name);
+    if (other.serves && other.writes()) others.push_back(other.name);
   }
   throw locate(refusal("D009", fmt::format("{} serves no requests", row.name), "serving",
                        "a scenario with a workload",
@@ -51,17 +108,9 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
                       "leave --launcher out"});
   }
   refuse_to_serve(scenario, row);
-  ExportDraft draft(scenario);
-  switch (dialect) {
-    case Dialect::kMegatronCore: megatron::write(draft, launcher); break;
-    case Dialect::kDeepSpeed: deepspeed::write(draft); break;
-    case Dialect::kTorchtitan: torchtitan::write(draft); break;
-    case Dialect::kAccelerate: accelerate::write(draft); break;
-    case Dialect::kVllm: vllm::write(draft); break;
-    case Dialect::kLlamaCpp: llama_cpp::write(draft); break;
-    case Dialect::kOllama: ollama::write(draft); break;
-    case Dialect::kPeft: PLAIT_CHECK(false, "a dialect that is only read");
-  }
+  PLAIT_CHECK(row.writes(), "a dialect that is only read");
+  ExportDraft draft(scenario, launcher);
+  row.write(draft);
   if (launcher != Launcher::kNone) draft.say({"cluster.nodes", "cluster.devices_per_node"});
   return std::move(draft).finish(dialect);
 }
@@ -71,20 +120,6 @@ void warn_unread(const std::vector<std::string>& names, std::vector<std::string>
 }
 
 namespace {
-
-Imported read_by(Dialect dialect, const std::string& text, const std::string& file) {
-  switch (dialect) {
-    case Dialect::kMegatronCore: return megatron::read(text, file);
-    case Dialect::kDeepSpeed: return deepspeed::read(text, file);
-    case Dialect::kAccelerate: return accelerate::read(text, file);
-    case Dialect::kVllm: return vllm::read(text, file);
-    case Dialect::kPeft: return peft::read(text, file);
-    case Dialect::kLlamaCpp: return llama_cpp::read(text, file);
-    case Dialect::kTorchtitan:
-    case Dialect::kOllama: break;
-  }
-  PLAIT_CHECK(false, "a dialect that is only written");
-}
 
 constexpr std::string_view kImportable =
     "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, or "
@@ -106,10 +141,12 @@ Dialect dialect_of_object(const std::string& text, const std::string& file) {
 }  // namespace
 
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
-  Imported out = read_by(dialect, std::string(without_mark(text)), file);
+  const DialectRow& row = row_of(dialect);
+  PLAIT_CHECK(row.reads(), "a dialect that is only written");
+  Imported out = row.read(std::string(without_mark(text)), file);
   if (!out.foreign) return out;
   throw InputError({"D010",
-                    fmt::format("nothing in the file is of {}", row_of(dialect).target),
+                    fmt::format("nothing in the file is of {}", row.target),
                     {file, 0, 0, ""},
                     "one option or key of that program at least",
                     "name the file's dialect with --from"});

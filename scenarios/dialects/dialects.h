@@ -4,8 +4,8 @@
 // What a dialect says of a scenario it reads back unchanged, unless a base that serves says
 // otherwise where the settings are silent: a property test holds it to that.
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,32 +27,23 @@ enum class Dialect : std::uint8_t {
 };
 enum class Launcher : std::uint8_t { kNone, kTorchrun, kSlurm };
 
+class ExportDraft;
+struct Imported;
+
 struct DialectRow {
   Dialect dialect;
   std::string_view name;
   std::string_view target;  // the program, and the version whose names are used
-  bool writes;              // or only reads
-  bool reads;               // or only writes
-  bool launches;            // torchrun can start it
-  bool trains = true;       // or it only serves
+  Imported (*read)(const std::string& text, const std::string& file);  // nullptr: only written
+  void (*write)(ExportDraft& draft);                                   // nullptr: only read
+  bool launches = false;                                               // torchrun can start it
+  bool trains = true;                                                  // or it only serves
   bool serves = false;
+
+  constexpr bool reads() const { return read != nullptr; }
+  constexpr bool writes() const { return write != nullptr; }
 };
-inline constexpr std::array<DialectRow, 8> kDialects = {{
-    {Dialect::kMegatronCore, "megatron-core",
-     "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)", true, true, true},
-    {Dialect::kDeepSpeed, "deepspeed", "ds_config.json of DeepSpeed (at commit 1b88ac36)", true,
-     true, false},
-    {Dialect::kTorchtitan, "torchtitan", "job configuration of torchtitan (at commit 6404b932)",
-     true, false, true},
-    {Dialect::kAccelerate, "accelerate", "FSDP2 configuration of Accelerate (1.10 and later)", true,
-     true, false},
-    {Dialect::kVllm, "vllm", "arguments of vllm serve (vLLM 0.8.5)", true, true, false, true, true},
-    {Dialect::kPeft, "peft", "adapter_config.json of PEFT (0.17 and before)", false, true, false},
-    {Dialect::kLlamaCpp, "llama.cpp", "arguments of llama-server (llama.cpp at commit 00dc8057)",
-     true, true, false, false, true},
-    {Dialect::kOllama, "ollama", "Modelfile and environment of Ollama (at commit 071c82b1)", true,
-     false, false, false, true},
-}};
+std::span<const DialectRow> dialects();
 const DialectRow& row_of(Dialect dialect);
 
 /// One setting, as its format writes it: {"parallelism", "tensor_parallel_degree", "8"} or

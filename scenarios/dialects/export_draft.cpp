@@ -107,8 +107,8 @@ Replicas replicas_of(const Strategy& strategy) {
   return out;
 }
 
-ExportDraft::ExportDraft(const Scenario& s)
-    : scenario(s), resolved_(json::parse(s.canonical_json)) {}
+ExportDraft::ExportDraft(const Scenario& s, Launcher l)
+    : scenario(s), launcher(l), resolved_(json::parse(s.canonical_json)) {}
 
 void ExportDraft::set(std::string key, std::string value) {
   settings_.push_back({section_, std::move(key), std::move(value)});

@@ -14,9 +14,10 @@ namespace plait {
 
 class ExportDraft {
  public:
-  explicit ExportDraft(const Scenario& scenario);
+  ExportDraft(const Scenario& scenario, Launcher launcher);
 
   const Scenario& scenario;
+  const Launcher launcher;
 
   void section(std::string name) { section_ = std::move(name); }
   void set(std::string key, std::string value = "");

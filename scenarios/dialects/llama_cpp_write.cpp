@@ -103,8 +103,8 @@ void write_batches(ExportDraft& d, const EngineLimits& limits) {
 
 std::string training_dialects() {
   std::vector<std::string_view> names;
-  for (const DialectRow& row : kDialects) {
-    if (row.trains && row.writes) names.push_back(row.name);
+  for (const DialectRow& row : dialects()) {
+    if (row.trains && row.writes()) names.push_back(row.name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -71,7 +71,7 @@ bool counts_ranks_of_experts(const Strategy& strategy);
 void read_experts(Arguments& arguments, Imported& out, const Ranks& of, std::int64_t layers,
                   std::int64_t ffn_hidden);
 
-void write(ExportDraft& draft, Launcher launcher);
+void write(ExportDraft& draft);
 Imported read(const std::string& text, const std::string& file);
 
 }  // namespace plait::megatron

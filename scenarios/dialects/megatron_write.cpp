@@ -156,7 +156,7 @@ void write_pipeline(ExportDraft& d) {
   write_ends(d);
 }
 
-void write_sharding(ExportDraft& d, Launcher launcher) {
+void write_sharding(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Replicas r = replicas_of(s);
   if (s.zero_stage == 1) d.set("--use-distributed-optimizer");
@@ -173,8 +173,9 @@ void write_sharding(ExportDraft& d, Launcher launcher) {
   // What the machine has beyond the other axes falls to one axis; how much that is, a launcher
   // says.
   const bool rest_shards = s.zero_stage >= 2 || (r.dp > 1 && r.fsdp > 1);
-  if (launcher != Launcher::kNone || rest_shards) d.say({"strategy.dp"});
-  if (launcher != Launcher::kNone || !rest_shards) d.say({"strategy.fsdp"});
+  const bool launched = d.launcher != Launcher::kNone;
+  if (launched || rest_shards) d.say({"strategy.dp"});
+  if (launched || !rest_shards) d.say({"strategy.fsdp"});
 }
 
 void write_reduction(ExportDraft& d) {
@@ -222,7 +223,7 @@ void write_placement(ExportDraft& d) {
   d.say({"placement"});
 }
 
-void write_strategy(ExportDraft& d, Launcher launcher) {
+void write_strategy(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   for (const Same& same : kAxes) d.copy(std::string(same.argument), same.path);
   const bool splits = s.mesh.size_of(kTensorAxes) > 1;
@@ -235,17 +236,17 @@ void write_strategy(ExportDraft& d, Launcher launcher) {
   write_pipeline(d);
   write_recompute(d);
   write_offload(d);
-  write_sharding(d, launcher);
+  write_sharding(d);
   write_reduction(d);
 }
 
 }  // namespace
 
-void write(ExportDraft& d, Launcher launcher) {
+void write(ExportDraft& d) {
   write_model(d);
   write_workload(d);
   write_training(d);
-  write_strategy(d, launcher);
+  write_strategy(d);
   write_experts(d);
   d.set("--mock-data");
 }

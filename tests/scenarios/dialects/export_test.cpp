@@ -27,9 +27,17 @@ const std::vector<std::vector<Override>> kChanges = {
     {{"model.attention_window", "128"}, {"model.full_attention_every", "2"}},
 };
 
+TEST(Export, EachDialectHasARowAndIsReadOrWritten) {
+  for (const DialectRow& row : dialects()) {
+    EXPECT_EQ(&row_of(row.dialect), &row);
+    EXPECT_TRUE(row.reads() || row.writes()) << row.name;
+  }
+  EXPECT_EQ(std::ssize(dialects()), static_cast<std::ptrdiff_t>(Dialect::kOllama) + 1);
+}
+
 TEST(Export, WritesOnlyOptionsThatTheProgramHas) {
-  for (const DialectRow& row : kDialects) {
-    if (!row.writes || !row.trains) continue;
+  for (const DialectRow& row : dialects()) {
+    if (!row.writes() || !row.trains) continue;
     const std::vector<std::string> known = known_options(row);
     for (const std::string& path : kScenarios) {
       for (const auto& changes : kChanges) expect_known(scenario_at(path, changes), row, known);
@@ -38,7 +46,7 @@ TEST(Export, WritesOnlyOptionsThatTheProgramHas) {
 }
 
 TEST(Export, StatesOfAServedHybridAreAnOptionThatVllmHas) {
-  const DialectRow& row = *std::ranges::find(kDialects, Dialect::kVllm, &DialectRow::dialect);
+  const DialectRow& row = row_of(Dialect::kVllm);
   const std::vector<std::string> known = known_options(row);
   const Scenario s = scenario_at("nemotron/nemotron-h-8b-1xh100-vllm");
   const std::vector<Setting> settings = settings_of(s, Dialect::kVllm, Launcher::kNone).settings;

@@ -37,7 +37,7 @@ const std::vector<std::vector<Override>> kChanges = {
 };
 
 TEST(ExportLlamaCpp, WritesOnlyOptionsThatTheProgramHas) {
-  for (const DialectRow& row : kDialects) {
+  for (const DialectRow& row : dialects()) {
     if (std::ranges::count(kServers, row.dialect) == 0) continue;
     const std::vector<std::string> known = known_options(row);
     for (const auto& changes : kChanges) expect_known(scenario_at(kDesktop, changes), row, known);
