@@ -68,7 +68,6 @@ class JsonBuilder {
   Positions positions_;
   std::size_t cursor_ = 0;  // just behind the last token
   int line_ = 1, column_ = 1;
-  int token_line_ = 1, token_column_ = 1;
   std::size_t count_ = 0;
   std::vector<Json*> open_;
   std::string key_;

@@ -12,7 +12,6 @@ namespace plait {
 namespace {
 
 constexpr std::int64_t kMostTokens = 1 << 30;
-constexpr std::int64_t kMostLayers = 10'000;
 
 bool is_on(const HfReader& config, const HfWindows& family) {
   if (family.switched) {

@@ -30,6 +30,9 @@ struct LayerParts {
   bool operator==(const LayerParts&) const = default;
 };
 
+/// What a plan can number.
+inline constexpr std::int64_t kMostLayers = 32'000;
+
 struct Model {
   std::string name;
   std::int64_t layers = 0;

@@ -137,7 +137,8 @@ const Table<Model>& model_table() {
       "model",
       {
           field("name", &Model::name, Text{}, "What reports call it.").otherwise("\"custom\""),
-          field("layers", &Model::layers, Int{.max = 32'000}, "Transformer layers, L.").required(),
+          field("layers", &Model::layers, Int{.max = kMostLayers}, "Transformer layers, L.")
+              .required(),
           field("hidden", &Model::hidden, Int{.max = 1 << 24}, "Width of the residual stream, h.")
               .required(),
           field("ffn_hidden", &Model::ffn_hidden, Int{.max = 1 << 26},

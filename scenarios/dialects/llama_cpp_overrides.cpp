@@ -14,7 +14,7 @@ namespace plait::llama_cpp {
 namespace {
 
 constexpr const char* kOverride = "--override-tensor";
-constexpr std::int64_t kLayersOfAny = 999;  // more than any model has
+constexpr std::int64_t kTried = 1000;  // layers of a model that is not known, for patterns
 
 // Tensors of a layer: src/llama-arch.cpp. Gate and up may be one.
 constexpr std::array<std::string_view, 3> kOfExperts = {"ffn_gate_exps", "ffn_up_exps",
@@ -44,8 +44,9 @@ class Overrides {
     model_ = find_preset(preset);
   }
 
-  /// Layers with experts, or those of any model.
-  std::int64_t layers() const { return model_ == nullptr ? kLayersOfAny : model_->layers; }
+  /// Layers whose tensors patterns are tried on, and how many the model may have.
+  std::int64_t tried() const { return model_ == nullptr ? kTried : model_->layers; }
+  std::int64_t layers() const { return model_ == nullptr ? kMostLayers : model_->layers; }
   bool has_experts(std::int64_t layer) const {
     return model_ == nullptr || model_->has_experts(layer);
   }
@@ -61,7 +62,7 @@ class Overrides {
     std::vector<std::string> out;
     for (const std::string_view t : kOfLayers) {
       if (!has_tensor(t)) continue;
-      for (std::int64_t l = 0; l < layers(); ++l) {
+      for (std::int64_t l = 0; l < tried(); ++l) {
         if (!to_host(fmt::format("blk.{}.{}.weight", l, t))) continue;
         out.emplace_back(t);
         break;
@@ -127,7 +128,7 @@ std::optional<std::int64_t> experts_overridden(Arguments& args, const std::strin
   double there = 0;
   std::int64_t dense = 0, first_that_stays = -1, last = -1;  // of layers
   bool whole = true;
-  for (std::int64_t l = 0; l < overrides.layers(); ++l) {
+  for (std::int64_t l = 0; l < overrides.tried(); ++l) {
     if (!overrides.has_experts(l)) {
       ++dense;
       continue;

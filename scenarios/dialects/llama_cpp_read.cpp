@@ -105,7 +105,7 @@ class Reader {
     const auto overridden = experts_overridden(args_, preset_, out_);
     if (args_.flag(all)) {
       const Model* model = find_preset(preset_);
-      const std::int64_t layers = model == nullptr ? kMoreThanAnyModelHas : model->layers;
+      const std::int64_t layers = model == nullptr ? kMostLayers : model->layers;
       return give(all, "serving.layers.host_experts", std::to_string(layers));
     }
     const std::int64_t counted = args_.integer(some, 0).value_or(fits_experts() ? -1 : 0);
@@ -122,7 +122,6 @@ class Reader {
     const bool mixes = model != nullptr && model->experts > 0;
     return mixes && looks && program_ != kBenchmark && (given == "auto" || given == "-1");
   }
-  static constexpr std::int64_t kMoreThanAnyModelHas = 999;
 
   /// 0: not said.
   std::int64_t read_shares() {

@@ -19,7 +19,6 @@ inline constexpr Same kModelSizes[] = {
     {"--num-attention-heads", "model.heads"},
     {"--ffn-hidden-size", "model.ffn_hidden"},
 };
-inline constexpr std::size_t kRequiredSizes = 3;  // of these
 inline constexpr Same kSizes[] = {
     {"--seq-length", "workload.sequence_length"},
     {"--global-batch-size", "workload.global_batch"},

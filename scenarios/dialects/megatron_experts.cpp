@@ -69,7 +69,6 @@ class LayerList {
   }
 
  private:
-  static constexpr std::int64_t kMostLayers = 100'000;
   static constexpr int kMostNested = 100;
 
   bool take(char c) {

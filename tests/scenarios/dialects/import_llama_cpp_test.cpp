@@ -136,7 +136,8 @@ TEST(ImportLlamaCpp, ABaseWithoutATaskServes) {
 
 TEST(ImportLlamaCpp, AllExpertsAreThoseOfAllLayers) {
   EXPECT_EQ(read("-m Mixtral-8x7B.Q4_0.gguf -cmoe").serving->layers.host_experts, 32);
-  EXPECT_GE(read("-m $MODEL --cpu-moe").serving->layers.host_experts, 32);
+  EXPECT_EQ(read("-m $MODEL --cpu-moe").serving->layers.host_experts, kMostLayers);
+  EXPECT_EQ(read("-m $MODEL -ot exps=CPU").serving->layers.host_experts, kMostLayers);
   EXPECT_EQ(refused("-cmoe -ncmoe 2"), "D004 line 1");
 }
 
