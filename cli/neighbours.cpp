@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.h"
 #include "plan/schedule.h"
 #include "scenarios/placement.h"
 
@@ -135,7 +136,7 @@ class Neighbours {
   }
 
   void toggle(const char* decision, const char* path, bool now) {
-    add(decision, {{path, now ? "false" : "true"}});
+    add(decision, {{path, json_bool(!now)}});
   }
 
   const Strategy& s_;

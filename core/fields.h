@@ -55,7 +55,7 @@ struct Real {
 struct Flag {
   Shape shape() const;
   void read(const Json& json, bool& into) const;
-  std::string write(bool v) const { return v ? "true" : "false"; }
+  std::string write(bool v) const { return json_bool(v); }
 };
 
 /// Any text, or one of `names` when there are some.

@@ -97,7 +97,7 @@ std::string Json::describe() const {
   constexpr std::size_t kLongest = 40;
   switch (kind_) {
     case Kind::kNull: return "null";
-    case Kind::kBool: return boolean() ? "true" : "false";
+    case Kind::kBool: return json_bool(boolean());
     case Kind::kInteger: return fmt::format("the integer {}", integer());
     case Kind::kNumber: return fmt::format("the number {}", number());
     case Kind::kText:
@@ -209,6 +209,8 @@ std::string json_quote(std::string_view text) {
 }
 
 std::string json_number(double value) { return fmt::format("{}", value); }
+
+std::string json_bool(bool value) { return value ? "true" : "false"; }
 
 std::string json_object(std::vector<JsonMember> members, bool sorted) {
   if (sorted) std::ranges::sort(members, {}, &JsonMember::key);

@@ -121,6 +121,7 @@ JsonDocument read_json_file(const std::string& path);
 std::string json_quote(std::string_view text);
 /// Shortest digits that read back as the same double.
 std::string json_number(double value);
+std::string json_bool(bool value);
 struct JsonMember {
   std::string key;
   std::string value;  // JSON text

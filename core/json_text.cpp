@@ -9,7 +9,7 @@ std::string json_text(const Json& json) {
   std::vector<std::string> parts;
   switch (json.kind()) {
     case Json::Kind::kNull: return "null";
-    case Json::Kind::kBool: return json.boolean() ? "true" : "false";
+    case Json::Kind::kBool: return json_bool(json.boolean());
     case Json::Kind::kInteger: return std::to_string(json.integer());
     case Json::Kind::kNumber: return json_number(json.number());
     case Json::Kind::kText: return json_quote(json.text());

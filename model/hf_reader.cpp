@@ -92,7 +92,7 @@ std::int64_t HfReader::count(Names names, std::int64_t limit, std::int64_t fallb
 }
 
 bool HfReader::flag(Names names, bool fallback) {
-  const Json* value = value_of(names, fallback ? "true" : "false");
+  const Json* value = value_of(names, json_bool(fallback));
   if (value == nullptr) return fallback;
   if (!value->is(Json::Kind::kBool)) fail_value(*value, "true or false");
   return value->boolean();

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "reports/csv.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
@@ -174,7 +175,7 @@ std::string comparison_csv(const std::vector<Candidate>& candidates) {
   header.insert(header.end(), columns.begin(), columns.end());
   std::string out = csv_row(header);
   for (const Candidate& c : candidates) {
-    std::vector<std::string> row = {c.label, c.report ? "true" : "false"};
+    std::vector<std::string> row = {c.label, json_bool(c.report.has_value())};
     row.push_back(
         c.report ? fmt::format("{}", step_time_difference(*c.report, *candidates[*first].report))
                  : "");

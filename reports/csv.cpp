@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/json.h"
+
 namespace plait {
 namespace {
 
@@ -76,7 +78,7 @@ std::vector<std::string> csv_values(const Report& r) {
     out.push_back(text(r.mesh.size_of(axis == Axis::kTp ? kTensorAxes : AxisSet(axis))));
   }
   const MemoryReport& m = r.memory;
-  out.emplace_back(m.fits ? "true" : "false");
+  out.push_back(json_bool(m.fits));
   for (const double v :
        {r.step_time_s, r.tokens_per_s, r.tokens_per_s_per_gpu, r.model_tflops_per_gpu,
         r.hardware_tflops_per_gpu, r.mfu, r.hfu, r.peak_flops_per_gpu_tflops}) {

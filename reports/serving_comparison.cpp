@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.h"
 #include "reports/csv.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
@@ -161,8 +162,8 @@ std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidat
   }
   std::string out = csv_row(titles);
   for (const ServingCandidate& c : candidates) {
-    std::vector<std::string> row = {c.label, c.report ? "true" : "false",
-                                    c.report && c.report->fits ? "true" : "false", c.reason};
+    std::vector<std::string> row = {c.label, json_bool(c.report.has_value()),
+                                    json_bool(c.report && c.report->fits), c.reason};
     if (c.report) {
       const ServingReport& r = *c.report;
       row.push_back(fmt::format("{}", r.devices));

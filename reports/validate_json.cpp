@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "reports/csv.h"
 #include "reports/json_tree.h"
 #include "reports/validate.h"
@@ -100,13 +101,12 @@ std::string validation_csv(const Validation& v) {
                "predicted_memory_bytes", "memory_statistic", "reason"});
   for (const ValidationRecord& r : v.records) {
     const bool p = r.predicted();
-    out += csv_row({r.file, r.id, r.tier, r.framework, r.model, r.cluster, r.layout,
-                    or_empty(r.measured_s), p ? fmt::format("{}", r.predicted_s) : "",
-                    or_empty(r.error()), p ? (r.fits ? "true" : "false") : "",
-                    r.says_memory ? (r.measured_oom ? "true" : "false") : "",
-                    or_empty(r.measured_memory_bytes),
-                    p && r.measured_memory_bytes ? fmt::format("{}", r.predicted_memory_bytes) : "",
-                    r.memory_statistic, r.reason});
+    out += csv_row(
+        {r.file, r.id, r.tier, r.framework, r.model, r.cluster, r.layout, or_empty(r.measured_s),
+         p ? fmt::format("{}", r.predicted_s) : "", or_empty(r.error()), p ? json_bool(r.fits) : "",
+         r.says_memory ? json_bool(r.measured_oom) : "", or_empty(r.measured_memory_bytes),
+         p && r.measured_memory_bytes ? fmt::format("{}", r.predicted_memory_bytes) : "",
+         r.memory_statistic, r.reason});
   }
   return out;
 }

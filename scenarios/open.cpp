@@ -43,7 +43,7 @@ void open_sections(JsonDocument& document) {
 
 std::string text_of(const Json& json) {
   switch (json.kind()) {
-    case Json::Kind::kBool: return json.boolean() ? "true" : "false";
+    case Json::Kind::kBool: return json_bool(json.boolean());
     case Json::Kind::kInteger: return fmt::format("{}", json.integer());
     case Json::Kind::kText: return json.text();
     default: refuse_type(json, "a value of this field, a list of such, a range or \"auto\"");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "plan/strategies/pieces.h"
 
 namespace plait {
@@ -68,14 +69,13 @@ std::vector<std::int32_t> listed_pieces(const Strategy& s, std::int64_t layers) 
 
 std::vector<std::pair<std::string, std::string>> settings_of(const Layout& l) {
   const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
-  const auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
   return {{"strategy.pp", number(l.pp)},
           {"strategy.dp", number(l.dp)},
           {"strategy.fsdp", number(l.fsdp)},
           {"strategy.cp", number(l.cp)},
           {"strategy.ep", number(l.ep)},
           {"strategy.tp", number(l.tp)},
-          {"strategy.sequence_parallel", flag(l.sequence_parallel)},
+          {"strategy.sequence_parallel", json_bool(l.sequence_parallel)},
           {"strategy.zero_stage", number(l.zero_stage)},
           {"strategy.pipeline.schedule", std::string(name_of(l.schedule))},
           {"strategy.pipeline.chunks", number(l.chunks)},
@@ -83,9 +83,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Layout& l) {
           {"strategy.pipeline.last_stage_layers", number(l.last_layers)},
           {"strategy.recompute.kind", std::string(name_of(l.recompute))},
           {"strategy.recompute.layers", number(l.recompute_layers)},
-          {"strategy.fsdp_options.reshard_after_forward", flag(l.reshard)},
+          {"strategy.fsdp_options.reshard_after_forward", json_bool(l.reshard)},
           {"strategy.fsdp_options.prefetch", number(l.prefetch)},
-          {"strategy.keep_weight_shard", flag(l.keep_weight_shard)},
+          {"strategy.keep_weight_shard", json_bool(l.keep_weight_shard)},
           {"workload.micro_batch", number(l.micro_batch)}};
 }
 

@@ -15,8 +15,6 @@
 namespace plait::accelerate {
 namespace {
 
-std::string truth(bool value) { return value ? "true" : "false"; }
-
 // ---- Writing ----
 
 void write_mesh(ExportDraft& d) {
@@ -43,13 +41,13 @@ void write_fsdp(ExportDraft& d) {
   const bool full = s.recompute.kind == Recompute::kFull && s.recompute.layers < 0;
   d.section("fsdp_config");
   d.set("fsdp_version", 2);
-  d.set("fsdp_reshard_after_forward", truth(s.fsdp.reshard_after_forward));
+  d.set("fsdp_reshard_after_forward", json_bool(s.fsdp.reshard_after_forward));
   d.set("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
   const OffloadOptions& o = s.offload;
   const bool on_host = o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu;
-  d.set("fsdp_offload_params", truth(on_host));
+  d.set("fsdp_offload_params", json_bool(on_host));
   if (on_host) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
-  d.set("fsdp_activation_checkpointing", truth(full));
+  d.set("fsdp_activation_checkpointing", json_bool(full));
   d.set("fsdp_cpu_ram_efficient_loading", "true");
   d.set("fsdp_state_dict_type", "SHARDED_STATE_DICT");
   d.say({"strategy.fsdp_options.reshard_after_forward"});
@@ -221,7 +219,7 @@ class Reading {
       if (kind % 5 >= 3) std::tie(copies_, shards_) = std::pair(machines_, per_machine_);
     }
     give(by, "strategy.zero_stage", std::to_string(stage_));
-    give(by, "strategy.fsdp_options.reshard_after_forward", truth(reshards));
+    give(by, "strategy.fsdp_options.reshard_after_forward", json_bool(reshards));
     const std::int64_t version = integer(at + "version", 1);
     give(at + "version", "strategy.fsdp_options.copies",
          json_quote(version == 1 ? "fsdp1" : "fsdp2"));

@@ -29,9 +29,9 @@ void write_batch(ExportDraft& d) {
 void write_precision(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
   d.section("bf16");
-  d.set("enabled", p.weights == DType::kBf16 ? "true" : "false");
+  d.set("enabled", json_bool(p.weights == DType::kBf16));
   d.section("fp16");
-  d.set("enabled", p.weights == DType::kFp16 ? "true" : "false");
+  d.set("enabled", json_bool(p.weights == DType::kFp16));
   d.section("data_types");
   d.set("grad_accum_dtype", json_quote(name_of(p.gradients)));
   d.section("");
@@ -151,7 +151,7 @@ class Reading {
       refuse_range(*json, fmt::format("an integer from 0 to {}", most));
     return static_cast<std::int64_t>(json->number());
   }
-  bool truth(const std::string& path, bool otherwise) {
+  bool flag(const std::string& path, bool otherwise) {
     const Json* json = find(path);
     if (json == nullptr) return otherwise;
     if (!json->is(Json::Kind::kBool)) refuse_type(*json, "true or false");
@@ -189,11 +189,11 @@ class Reading {
     }
     if (is_automatic("gradient_clipping")) return;
     give("gradient_clipping", "workload.gradient_clipping",
-         clipping != nullptr && clipping->number() > 0 ? "true" : "false");
+         json_bool(clipping != nullptr && clipping->number() > 0));
   }
 
   void precision() {
-    const bool bf16 = truth("bf16.enabled", false), fp16 = truth("fp16.enabled", false);
+    const bool bf16 = flag("bf16.enabled", false), fp16 = flag("fp16.enabled", false);
     if (bf16 && fp16) {
       throw InputError({"D004", "bf16 and fp16 are both enabled", find("fp16.enabled")->where(),
                         "one of them", "disable the other"});
@@ -237,7 +237,7 @@ class Reading {
       give("zero_optimization.stage", "strategy.fsdp_options.copies", R"("deepspeed")");
     // config.py: overlap_comm is on by default for stage 3 only; a bucket has 5e8 elements.
     give("zero_optimization.overlap_comm", "strategy.data.overlap",
-         truth("zero_optimization.overlap_comm", stage == 3) ? "true" : "false");
+         json_bool(flag("zero_optimization.overlap_comm", stage == 3)));
     // stage_1_and_2.py: weights are gathered at the end of step().
     if (gathers_updates(stage))
       give("zero_optimization.stage", "strategy.data.overlap_gathers", "false");
@@ -260,11 +260,11 @@ class Reading {
     const std::string at = "zero_optimization.", to = "strategy.zero_plus_plus.";
     const std::int64_t size = std::max<std::int64_t>(integer(at + "zero_hpz_partition_size", 1), 1);
     const std::int64_t within = stage == 3 ? size : 1;
-    give(at + "zero_hpz_partition_size", to + "secondary_shard", within > 1 ? "true" : "false");
+    give(at + "zero_hpz_partition_size", to + "secondary_shard", json_bool(within > 1));
     for (const char* what : {"weights", "gradients"}) {
       const std::string key = fmt::format("{}zero_quantized_{}", at, what);
-      const bool quantized = truth(key, false) && stage == 3;
-      give(key, fmt::format("{}quantized_{}", to, what), quantized ? "true" : "false");
+      const bool quantized = flag(key, false) && stage == 3;
+      give(key, fmt::format("{}quantized_{}", to, what), json_bool(quantized));
     }
     return within;
   }

@@ -183,13 +183,13 @@ class Reader {
     const std::string value = given == nullptr || bare
                                   ? "auto"
                                   : *args_.one_of(option, {"on", "off", "auto", "1", "0", "-1"});
-    give(option, "serving.flash_attention", value == "off" || value == "0" ? "false" : "true");
+    give(option, "serving.flash_attention", json_bool(value != "off" && value != "0"));
     const char *on = "--kv-offload", *off = "--no-kv-offload";
     args_.exclusive(on, off);
     const Arguments::Option* stays = args_.find(off);  // llama-bench: -nkvo 0 or 1
     const bool denied = stays != nullptr && !stays->values.empty() && stays->values[0].text == "0";
     give(args_.flag(on) ? on : off, "serving.layers.cache_on_host",
-         stays != nullptr && !denied ? "true" : "false");
+         json_bool(stays != nullptr && !denied));
   }
 
   void read_cache() {

@@ -4,6 +4,7 @@
 // norms of the latents. Else --rotary-percent of a head's columns carry its position.
 #include <fmt/format.h>
 
+#include "core/json.h"
 #include "scenarios/dialects/megatron.h"
 
 namespace plait::megatron {
@@ -79,7 +80,7 @@ class Heads {
     give(kQueryRank, "model.q_lora_rank", 0);
     give(kValueSize, "model.v_head_dim", 0);
     if (norms && !rms) near("--qk-layernorm is read as RMSNorm");
-    out_.give("model.qk_norm", norms ? "true" : "false", args_.line(kHeadNorms));
+    out_.give("model.qk_norm", json_bool(norms), args_.line(kHeadNorms));
   }
 
  private:

@@ -9,8 +9,6 @@
 namespace plait::megatron {
 namespace {
 
-std::string truth(bool value) { return value ? "true" : "false"; }
-
 /// Reads arguments in the order of the writer; what is absent has Megatron-LM's default.
 class Reading {
  public:
@@ -45,7 +43,7 @@ class Reading {
   }
   void give_flag(std::string_view argument, std::string path) {
     const bool there = args_.flag(argument);
-    give(argument, std::move(path), truth(there));
+    give(argument, std::move(path), json_bool(there));
   }
   std::int64_t copy(const Same& same, std::int64_t otherwise) {
     const std::int64_t value = args_.integer(same.argument).value_or(otherwise);
@@ -81,7 +79,7 @@ class Reading {
            args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("weight-grad")");
     }
     give("--sequence-parallel", "strategy.sequence_parallel",
-         truth(args_.flag("--sequence-parallel") && tp_ > 1));  // as Megatron-LM itself
+         json_bool(args_.flag("--sequence-parallel") && tp_ > 1));  // as Megatron-LM itself
     if (args_.flag("--use-tp-pp-dp-mapping")) {
       give("--use-tp-pp-dp-mapping", "placement.order", kStagesWithinReplicas);
     }
@@ -111,7 +109,7 @@ class Reading {
     const bool rms = args_.one_of("--normalization", {"LayerNorm", "RMSNorm"}) == "RMSNorm";
     give("--normalization", "model.norm", rms ? R"("rmsnorm")" : R"("layernorm")");
     give("--untie-embeddings-and-output-weights", "model.tied_embeddings",
-         truth(!args_.flag("--untie-embeddings-and-output-weights")));
+         json_bool(!args_.flag("--untie-embeddings-and-output-weights")));
     read_heads(args_, out_, hidden_, heads_, rms);
     read_windows(args_, out_, layers_);
     biases();
@@ -129,7 +127,7 @@ class Reading {
     if (gelu) near("--quick-geglu is read as a gated gelu");
     if (relu) near("--squared-relu is read as relu");
     const char* by = silu ? "--swiglu" : gelu ? "--quick-geglu" : "--squared-relu";
-    give(by, "model.gated_mlp", truth(silu || gelu));
+    give(by, "model.gated_mlp", json_bool(silu || gelu));
     give(by, "model.activation", silu ? R"("silu")" : relu ? R"("relu")" : R"("gelu")");
     // arguments.py: two thirds of 4 h with swiglu, rounded down to 64; else 4 h.
     const std::int64_t usual = silu ? hidden_ * 8 / 3 / 64 * 64 : 4 * hidden_;
@@ -174,9 +172,9 @@ class Reading {
   void biases() {
     const bool everywhere = !args_.flag("--disable-bias-linear");
     const bool qkv = args_.flag("--add-qkv-bias");
-    give(everywhere ? "" : "--add-qkv-bias", "model.qkv_bias", truth(everywhere || qkv));
-    give("--disable-bias-linear", "model.attention_output_bias", truth(everywhere));
-    give("--disable-bias-linear", "model.mlp_bias", truth(everywhere));
+    give(everywhere ? "" : "--add-qkv-bias", "model.qkv_bias", json_bool(everywhere || qkv));
+    give("--disable-bias-linear", "model.attention_output_bias", json_bool(everywhere));
+    give("--disable-bias-linear", "model.mlp_bias", json_bool(everywhere));
   }
 
   void dropout() {
@@ -196,9 +194,9 @@ class Reading {
         args_.one_of("--attention-backend", {"flash", "fused", "unfused", "local", "auto"});
     const bool slow = backend == "unfused" || backend == "local";
     if (slow) args_.exclusive("--use-flash-attn", "--attention-backend");
-    give("--attention-backend", "workload.flash_attention", truth(!slow));
+    give("--attention-backend", "workload.flash_attention", json_bool(!slow));
     give("--clip-grad", "workload.gradient_clipping",
-         truth(args_.number("--clip-grad").value_or(1.0) > 0));
+         json_bool(args_.number("--clip-grad").value_or(1.0) > 0));
   }
 
   /// Tokens, where the arguments say how many a sample, or an iteration, has.
@@ -304,7 +302,7 @@ class Reading {
       stage = 3;
       give(torch, "strategy.fsdp_options.copies", R"("fsdp2")");
       give("--torch-fsdp2-no-reshard-after-forward", "strategy.fsdp_options.reshard_after_forward",
-           truth(!args_.flag("--torch-fsdp2-no-reshard-after-forward")));
+           json_bool(!args_.flag("--torch-fsdp2-no-reshard-after-forward")));
     }
     give(by, "strategy.zero_stage", std::to_string(stage));
     const std::int64_t copies = args_.integer("--num-distributed-optimizer-instances").value_or(1);

@@ -96,7 +96,7 @@ class Reading {
     method();
     give("r", "rank", integer("r", 8));
     give("lora_alpha", "alpha", number("lora_alpha", 8));
-    give("use_rslora", "rank_stabilized", truth("use_rslora") ? "true" : "false");
+    give("use_rslora", "rank_stabilized", json_bool(flag("use_rslora")));
     targets();
     dropout();
     report_unread();
@@ -147,7 +147,7 @@ class Reading {
     if (!(at->number() > 0)) refuse_range(*at, "a number above 0");
     return fmt::format("{}", at->number());
   }
-  bool truth(std::string_view key) {
+  bool flag(std::string_view key) {
     const Json* at = find(key);
     if (at == nullptr) return false;
     if (!at->is(Json::Kind::kBool)) refuse_type(*at, "true or false");

@@ -29,7 +29,7 @@ void write_float8(ExportDraft& d) {
   d.section("float8");
   d.set("enable_fsdp_float8_all_gather", "true");
   d.set("precompute_float8_dynamic_scale_for_fsdp",
-        d.scenario.strategy.fsdp.early_scales ? "true" : "false");
+        json_bool(d.scenario.strategy.fsdp.early_scales));
   d.say({"workload.precision.narrow_weights", "strategy.fsdp_options.early_scales"});
 }
 

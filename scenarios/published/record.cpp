@@ -112,7 +112,7 @@ std::optional<bool> flag(const Json& object, std::string_view key) {
 std::string words(const Json* json) {
   if (json == nullptr) return "";
   if (json->is(Json::Kind::kText)) return json->text();
-  if (json->is(Json::Kind::kBool)) return json->boolean() ? "true" : "false";
+  if (json->is(Json::Kind::kBool)) return json_bool(json->boolean());
   if (is_number(*json)) return json_number(json->number());
   std::string out;
   for (const Json* child : json->children()) {
