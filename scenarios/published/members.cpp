@@ -15,54 +15,6 @@ namespace {
 
 using MemberNames = std::span<const std::string_view>;
 
-constexpr std::string_view kOfRecord[] = {
-    "id",         "source",    "tier",   "task_kind", "notes",
-    "flags",      "framework", "system", "kernel",    "adapters",
-    "extra_args", "precision", "model",  "cluster",   "recompute",
-    "optimizer",  "parallel",  "batch",  "measured",  "stage_profile_ms",
-};
-constexpr std::string_view kOfModel[] = {
-    "name",
-    "layers",
-    "hidden",
-    "ffn_hidden",
-    "heads",
-    "kv_heads",
-    "vocab",
-    "seq_len",
-    "experts",
-    "topk",
-    "attention",
-    "moe_ffn_hidden",
-    "shared_experts",
-    "first_dense_layers",
-    "gated_mlp",
-    "untied",
-    "tied_embeddings",
-};
-constexpr std::string_view kOfCluster[] = {"gpu", "num_gpus", "gpus_per_node", "interconnect"};
-constexpr std::string_view kOfParallel[] = {
-    "tp", "cp", "pp", "dp", "ep", "etp", "sp", "vpp", "schedule", "fsdp", "offload", "zero_stage"};
-constexpr std::string_view kOfBatch[] = {"global_batch", "micro_batch", "grad_accum"};
-constexpr std::string_view kOfMeasured[] = {
-    "iteration_time_s",
-    "tokens_per_s",
-    "tokens_per_s_per_gpu",
-    "samples_per_s",
-    "tflops_per_gpu",
-    "samples_per_s_per_gpu",
-    "model_tflops_per_gpu",
-    "hw_tflops_per_gpu",
-    "mfu",
-    "hfu",
-    "oom",
-    "peak_memory_gib",
-    "peak_memory_mib",
-    "peak_memory_gb",
-    "mem_max_allocated_bytes",
-    "peak_memory_gb_nvidia_smi",
-};
-
 /// For people: where a record is from, how sure its transcriber is, what follows from the rest.
 constexpr std::string_view kToldOfRecord[] = {
     "confidence", "knob_confidence",
@@ -80,6 +32,22 @@ constexpr std::string_view kToldOfMeasured[] = {
     "mem_allocated_bytes", "iteration_time_min_s",
 };
 constexpr std::string_view kToldOfBatch[] = {"grad_accum_published", "num_microbatches"};
+constexpr std::string_view kToldOfProfile[] = {"source"};
+struct Told {
+  std::string_view part;  // "": the record itself
+  MemberNames names;
+};
+constexpr Told kTold[] = {
+    {"", kToldOfRecord},
+    {"model", kToldOfModel},
+    {"measured", kToldOfMeasured},
+    {"batch", kToldOfBatch},
+    {"stage_profile_ms", kToldOfProfile},
+};
+bool is_told(const RecordPart& part, std::string_view name) {
+  const auto* told = std::ranges::find(kTold, part.json().key(), &Told::part);
+  return told != std::end(kTold) && std::ranges::find(told->names, name) != told->names.end();
+}
 
 /// What other configurations call a member.
 struct Misnamed {
@@ -136,10 +104,6 @@ constexpr Misnamed kMisnamed[] = {
     {"peak_memory_gb_allocated", "mem_max_allocated_bytes"},
 };
 
-bool is_among(MemberNames names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 bool is_field_of_scenario(std::string_view name) {
   const std::vector<Property>& all = model_table().shape().properties;
   return std::ranges::find(all, name, &Property::key) != all.end();
@@ -151,47 +115,48 @@ bool gives_field(const Json& member) {
   return single && is_field_of_scenario(member.key());
 }
 
-std::string meant_by(std::string_view name, MemberNames names) {
+std::string meant_by(std::string_view name, const RecordPart& part) {
   for (const Misnamed& other : kMisnamed) {
     if (lower_case(name) == other.name) return fmt::format(" (did you mean \"{}\"?)", other.member);
   }
-  const std::string like = slip_of(name, {names.begin(), names.end()});
+  const std::string like = slip_of(name, {part.asked().begin(), part.asked().end()});
   return like.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", like);
 }
 
-/// What a part has beside `read` and `told`; a null says nothing.
-void add_unread(const Json* part, const std::string& prefix, MemberNames read, MemberNames told,
-                std::vector<std::string>& out) {
-  if (part == nullptr || !part->is(Json::Kind::kObject)) return;
-  for (const Json* member : part->children()) {
-    const std::string& name = member->key();
-    if (member->is(Json::Kind::kNull) || is_among(read, name) || is_among(told, name)) continue;
-    if (name.ends_with("_derived")) continue;  // from others, by who wrote the record
-    if (prefix == "model." && gives_field(*member)) continue;
-    out.push_back(prefix + name + meant_by(name, read));
-  }
-}
-
-}  // namespace
-
-std::vector<ModelField> fields_of_scenario(const Json& model) {
-  std::vector<ModelField> out;
-  for (const Json* member : model.children()) {
-    const std::string& name = member->key();
-    if (member->is(Json::Kind::kNull) || is_among(kOfModel, name)) continue;
-    if (gives_field(*member)) out.push_back({name, json_text(*member)});
+/// Members that were not asked for; a null says nothing.
+std::vector<const Json*> left_in(const RecordPart& part) {
+  std::vector<const Json*> out;
+  for (const Json* member : part.json().children()) {
+    if (!member->is(Json::Kind::kNull) && !part.asked().contains(member->key()))
+      out.push_back(member);
   }
   return out;
 }
 
-std::vector<std::string> unread_members(const Json& record) {
+void add_unread(const RecordPart& part, std::vector<std::string>& out) {
+  const std::string& of = part.json().key();
+  for (const Json* member : left_in(part)) {
+    const std::string& name = member->key();
+    if (is_told(part, name) || (of == "model" && gives_field(*member))) continue;
+    if (name.ends_with("_derived")) continue;  // from others, by who wrote the record
+    out.push_back(of + (of.empty() ? "" : ".") + name + meant_by(name, part));
+  }
+  for (const RecordPart& inner : part.parts()) add_unread(inner, out);
+}
+
+}  // namespace
+
+std::vector<ModelField> fields_of_scenario(const RecordPart& model) {
+  std::vector<ModelField> out;
+  for (const Json* member : left_in(model)) {
+    if (gives_field(*member)) out.push_back({member->key(), json_text(*member)});
+  }
+  return out;
+}
+
+std::vector<std::string> unread_members(const RecordPart& record) {
   std::vector<std::string> out;
-  add_unread(&record, "", kOfRecord, kToldOfRecord, out);
-  add_unread(record.find("model"), "model.", kOfModel, kToldOfModel, out);
-  add_unread(record.find("cluster"), "cluster.", kOfCluster, {}, out);
-  add_unread(record.find("parallel"), "parallel.", kOfParallel, {}, out);
-  add_unread(record.find("batch"), "batch.", kOfBatch, kToldOfBatch, out);
-  add_unread(record.find("measured"), "measured.", kOfMeasured, kToldOfMeasured, out);
+  add_unread(record, out);
   return out;
 }
 

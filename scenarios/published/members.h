@@ -1,10 +1,11 @@
 #pragma once
-// Which members the records of published runs have, and which of a record's nobody reads.
+// Members of a record that its own reading did not ask for: fields of a scenario's model, words for
+// people, and such as nobody reads.
 
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "scenarios/published/record_part.h"
 
 namespace plait {
 
@@ -13,12 +14,12 @@ struct ModelField {
   std::string name, value;  // JSON text
 };
 
-/// Those of `model` that records have no reading of their own for.
-std::vector<ModelField> fields_of_scenario(const Json& model);
+/// Those of `model` that nothing has asked for.
+std::vector<ModelField> fields_of_scenario(const RecordPart& model);
 
 /// Members that are not read, in order, with their part and what they may have been meant for:
 /// `parallel.zero (did you mean "zero_stage"?)`. Those that tell people where a record is from, and
 /// amounts that were measured beside those that are read, are none of them.
-std::vector<std::string> unread_members(const Json& record);
+std::vector<std::string> unread_members(const RecordPart& record);
 
 }  // namespace plait

@@ -1,0 +1,111 @@
+#include "scenarios/published/record_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/parse_number.h"
+#include "core/spelling.h"
+
+namespace plait {
+namespace {
+
+bool holds_number(const Json& json) {
+  return json.is(Json::Kind::kInteger) || json.is(Json::Kind::kNumber);
+}
+
+std::string searchable(const Json& json) {
+  if (json.is(Json::Kind::kText)) return json.text();
+  if (json.is(Json::Kind::kBool)) return json_bool(json.boolean());
+  if (holds_number(json)) return json_number(json.number());
+  std::string out;
+  for (const Json* child : json.children()) {
+    out += child->key().empty() ? "" : "--" + child->key() + " ";
+    out += searchable(*child) + " ";
+  }
+  return out;
+}
+
+}  // namespace
+
+void refuse_record(const Json& at, const std::string& problem, const std::string& expected) {
+  throw InputError(
+      {"V001", problem, at.where(), expected, "see docs/validate.md for the format of records"});
+}
+
+const Json* RecordPart::find(std::string_view key) {
+  asked_.emplace(key);
+  const Json* found = json_.find(key);
+  return found == nullptr || found->is(Json::Kind::kNull) ? nullptr : found;
+}
+
+RecordPart* RecordPart::find_part(std::string_view key) {
+  const Json* found = find(key);
+  const bool is_part = found != nullptr && found->is(Json::Kind::kObject);
+  return is_part ? &parts_.emplace_back(*found) : nullptr;
+}
+
+RecordPart& RecordPart::part(std::string_view key) {
+  if (RecordPart* found = find_part(key)) return *found;
+  refuse_record(json_, fmt::format("a record without \"{}\"", key), "an object");
+}
+
+std::string RecordPart::text(std::string_view key) {
+  const Json* found = find(key);
+  return found != nullptr && found->is(Json::Kind::kText) ? found->text() : "";
+}
+
+std::string RecordPart::said(std::string_view key) {
+  if (const auto flagged = flag(key)) return *flagged ? "yes" : "no";
+  const std::string found = text(key), small = lower_case(found);
+  constexpr std::array<std::string_view, 5> kUnsaid = {"unknown", "n/a", "na", "-", "?"};
+  const bool unsaid =
+      small.starts_with("not ") || std::ranges::find(kUnsaid, small) != kUnsaid.end();
+  return unsaid ? "" : found;
+}
+
+std::string RecordPart::kind(std::string_view key) {
+  const std::string found = said(key), small = lower_case(found);
+  constexpr std::array<std::string_view, 4> kNone = {"none", "no", "off", "false"};
+  return std::ranges::find(kNone, small) != kNone.end() ? "" : found;
+}
+
+std::string RecordPart::words(std::string_view key) {
+  const Json* found = find(key);
+  return found == nullptr ? "" : searchable(*found);
+}
+
+std::optional<double> RecordPart::number(std::string_view key) {
+  const Json* found = find(key);
+  if (found == nullptr) return std::nullopt;
+  if (holds_number(*found)) return found->number();
+  if (!found->is(Json::Kind::kText)) return std::nullopt;
+  return parse_number<double>(found->text());
+}
+
+std::optional<double> RecordPart::amount(std::string_view key) {
+  const std::optional<double> found = number(key);
+  return found && *found > 0 ? found : std::nullopt;
+}
+
+std::optional<double> RecordPart::share(std::string_view key) {
+  const std::optional<double> found = amount(key);
+  return found && *found > 1 ? std::optional(*found / 100) : found;
+}
+
+std::int64_t RecordPart::count(std::string_view key, std::int64_t absent) {
+  const std::optional<double> value = number(key);
+  if (!value) return absent;
+  if (*value < 0 || *value > kMostCounted)
+    refuse_record(*find(key), "a size out of range", "from 0 to 1e9");
+  return static_cast<std::int64_t>(*value);
+}
+
+std::optional<bool> RecordPart::flag(std::string_view key) {
+  const Json* found = find(key);
+  if (found == nullptr || !found->is(Json::Kind::kBool)) return std::nullopt;
+  return found->boolean();
+}
+
+}  // namespace plait
