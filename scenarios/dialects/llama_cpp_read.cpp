@@ -287,11 +287,11 @@ bool starts(std::string_view text) { return !program_in(text).empty(); }
 
 Imported read(const std::string& text, const std::string& file) {
   const std::string_view program = program_in(text);
-  std::vector<ShellWord> words = with_names(shell_words(text, file), kAliases);
+  Imported out;
+  std::vector<ShellWord> words = with_names(shell_words(text, file, &out.warnings), kAliases);
   words = program == kBenchmark ? with_names(std::move(words), kOfBenchmark)
                                 : with_names(std::move(words), kOfAnswers);
   Arguments args(words, file, Dashes::kOneOrTwo, kLists);
-  Imported out;
   out.serves = true;
   Reader(args, program, out).read(visible_devices(text));
   out.foreign = args.knows_none() && program.empty();

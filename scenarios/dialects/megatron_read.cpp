@@ -13,7 +13,7 @@ namespace {
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : args_(shell_words(text, file), file) {}
+      : args_(shell_words(text, file, &out_.warnings), file) {}
 
   Imported read() {
     refuse_other_models();
@@ -351,8 +351,8 @@ class Reading {
     }
   }
 
-  Arguments args_;
   Imported out_;
+  Arguments args_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, layers_ = 0, hidden_ = 0, ffn_hidden_ = 0, heads_ = 0;
   std::int64_t element_bytes_ = 4;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "scenarios/dialects/shell_flow.h"
 
 namespace plait {
 namespace {
@@ -20,6 +21,14 @@ class Reader {
  public:
   Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
+  std::vector<ShellWord> read(std::vector<std::string>* warnings) {
+    std::vector<ShellWord> words = read();
+    flow_.refuse_open(file_);
+    if (warnings != nullptr) warnings->insert(warnings->end(), notes_.begin(), notes_.end());
+    return words;
+  }
+
+ private:
   std::vector<ShellWord> read() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -29,9 +38,7 @@ class Reader {
         step();
         step();
       } else if (ends_word(c)) {
-        begins_ = begins_ || c == ')' || c == ';' || c == '&' || c == '|';
-        in_array_ = in_array_ && c != ')';
-        step();
+        separator(c);
       } else {
         word();
       }
@@ -39,13 +46,29 @@ class Reader {
     return std::move(words_);
   }
 
- private:
   char step() {
     if (text_[at_] == '\n') ++line_;
     return text_[at_++];
   }
   void skip_line() {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+  }
+
+  /// Between words: it may end an array or a command.
+  void separator(char c) {
+    begins_ = begins_ || c == ')' || c == ';' || c == '&' || c == '|';
+    step();
+    if (in_array_) {
+      in_array_ = c != ')';
+      return;
+    }
+    starts_ = starts_ || c == '\n' || c == ';' || c == '&' || c == '|' || c == '(' || c == ')';
+    const bool twice = at_ < text_.size() && text_[at_] == c && (c == ';' || c == '&' || c == '|');
+    if (twice) step();
+    if (c == ')') flow_.ends_pattern();
+    if (twice && c != ';') flow_.goes_on(c == '&');
+    if (twice && c == ';') flow_.ends_branch();
+    if (!twice && (c == ';' || c == '\n')) flow_.ends_command();
   }
 
   /// One word; an assignment is remembered and, where its value has several words, taken apart.
@@ -57,9 +80,19 @@ class Reader {
       quoted = quoted || text_[at_] == '\'' || text_[at_] == '"';
       piece(out);
     }
+    const bool plain = !quoted && expansions == expansions_;
+    if (!in_array_ && flow_.takes(out, plain, std::exchange(starts_, false))) {
+      starts_ = flow_.leads();
+      begins_ = true;
+      return;
+    }
     const std::size_t equals = out.text.find('=');
-    if (is_assignment(out.text, equals) && !is_value(out)) {
+    const bool assigns = is_assignment(out.text, equals) && !is_value(out);
+    if (assigns || out.text.starts_with("--")) warn();
+    if (assigns) {
       assign(out, equals, quoted);
+    } else if (!flow_.runs()) {
+      return;
     } else if (!out.text.empty() || (quoted && expansions == expansions_)) {
       const bool splits = in_array_ && quoted && out.text.starts_with("--") &&
                           out.text.find(' ') < out.text.find('=');
@@ -67,6 +100,11 @@ class Reader {
       out.begins = std::exchange(begins_, false);
       words_.push_back(std::move(out));
     }
+  }
+
+  /// An option or a variable stands here: how the tests around it were read matters.
+  void warn() {
+    for (std::string& note : flow_.take_notes()) notes_.push_back(std::move(note));
   }
 
   /// A quote, an expansion, or a character of a word.
@@ -113,13 +151,15 @@ class Reader {
     std::string value = word.text.substr(equals + 1);
     const std::string name =
         word.text.substr(0, word.text[equals - 1] == '+' ? equals - 1 : equals);
-    if (quoted && value.find("--") != std::string::npos) {
-      take_apart(value, word.line);
-      value.clear();  // its words stand where it is set, not where it is used
-    }
-    if (!word.unknown) variables_[name] = value;
-    begins_ = true;
     in_array_ = value.empty() && at_ < text_.size() && text_[at_] == '(';
+    if (flow_.runs()) {
+      if (quoted && value.find("--") != std::string::npos) {
+        take_apart(value, word.line);
+        value.clear();  // its words stand where it is set, not where it is used
+      }
+      if (!word.unknown) variables_[name] = value;
+    }
+    begins_ = true;
   }
 
   void quote(ShellWord& out) {
@@ -180,7 +220,7 @@ class Reader {
     } else if (rest.starts_with(":-") || rest.starts_with(":=")) {
       ShellWord value;
       take_default(rest.substr(2), value);
-      if (rest[1] == '=' && !value.unknown) variables_[name] = value.text;
+      if (rest[1] == '=' && !value.unknown && flow_.runs()) variables_[name] = value.text;
       out.text += value.text;
       out.unknown = out.unknown || value.unknown;
     } else if (!rest.starts_with("[")) {  // an array's words stand where it is set
@@ -204,7 +244,10 @@ class Reader {
   const std::string& file_;
   std::size_t at_ = 0;
   int line_ = 1;
+  ShellFlow flow_;
+  std::vector<std::string> notes_;
   bool begins_ = false;         // the next word does
+  bool starts_ = true;          // the next word is the first of a command
   bool in_array_ = false;       // between the brackets of NAME=(...)
   std::size_t expansions_ = 0;  // so far; what is empty because of one is no word
   std::map<std::string, std::string, std::less<>> variables_;
@@ -213,8 +256,9 @@ class Reader {
 
 }  // namespace
 
-std::vector<ShellWord> shell_words(std::string_view text, const std::string& file) {
-  return Reader(text, file).read();
+std::vector<ShellWord> shell_words(std::string_view text, const std::string& file,
+                                   std::vector<std::string>* warnings) {
+  return Reader(text, file).read(warnings);
 }
 
 }  // namespace plait

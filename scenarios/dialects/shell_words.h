@@ -1,6 +1,7 @@
 #pragma once
 // The words of a shell script, as far as a launch script needs them: comments, quotes, lines that
-// go on, arrays, and variables that the script itself sets. Nothing is run.
+// go on, arrays, variables that the script itself sets, and branches that its tests choose. Nothing
+// is run.
 
 #include <string>
 #include <string_view>
@@ -16,7 +17,9 @@ struct ShellWord {
 };
 
 /// An assignment NAME=(A B) or NAME="A B" gives the words A and B, where they stand. Throws
-/// InputError D002 for a quote or an array that is not closed.
-std::vector<ShellWord> shell_words(std::string_view text, const std::string& file);
+/// InputError D002 for a quote, an if or a case that is not closed. `warnings`, where given, gets
+/// W008 for tests that only a run can tell and that choose options or variables.
+std::vector<ShellWord> shell_words(std::string_view text, const std::string& file,
+                                   std::vector<std::string>* warnings = nullptr);
 
 }  // namespace plait

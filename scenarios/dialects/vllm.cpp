@@ -30,8 +30,9 @@ constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
                               {"-q", "--quantization"}};
 
 /// The words, less short options in front of vLLM: -m of Python, -p of Docker.
-std::vector<ShellWord> words_of(const std::string& text, const std::string& file) {
-  std::vector<ShellWord> words = shell_words(text, file);
+std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
+                                std::vector<std::string>& warnings) {
+  std::vector<ShellWord> words = shell_words(text, file, &warnings);
   const auto program = std::ranges::find_if(words, [](const ShellWord& w) {
     return w.text.find("vllm") != std::string::npos && !w.text.starts_with('-');
   });
@@ -319,8 +320,8 @@ void write(ExportDraft& d) {
 }
 
 Imported read(const std::string& text, const std::string& file) {
-  Arguments args(words_of(text, file), file, Dashes::kOneOrTwo);
   Imported out;
+  Arguments args(words_of(text, file, out.warnings), file, Dashes::kOneOrTwo);
   out.serves = true;
   const NamedModel model = model_of(args);
   if (!model.preset.empty()) {
