@@ -96,6 +96,20 @@ void refuse_to_serve(const Scenario& scenario, const DialectRow& row) {
                scenario);
 }
 
+/// D007: torchrun starts a rank on each device.
+void refuse_other_ranks(const Scenario& scenario) {
+  const std::int64_t ranks = scenario.strategy.mesh.world_size();
+  const std::int64_t devices = scenario.cluster.world_size();
+  if (ranks == devices) return;
+  throw locate(refusal("D007",
+                       fmt::format("the program has {} ranks where torchrun starts one on each of "
+                                   "{} devices",
+                                   ranks, devices),
+                       "strategy", "as many ranks as devices",
+                       "leave --launcher out, or split all stages over as many ranks"),
+               scenario);
+}
+
 }  // namespace
 
 Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launcher) {
@@ -109,6 +123,7 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
   }
   refuse_to_serve(scenario, row);
   PLAIT_CHECK(row.writes(), "a dialect that is only read");
+  if (launcher != Launcher::kNone) refuse_other_ranks(scenario);
   ExportDraft draft(scenario, launcher);
   row.write(draft);
   if (launcher != Launcher::kNone) draft.say({"cluster.nodes", "cluster.devices_per_node"});

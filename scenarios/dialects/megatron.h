@@ -52,6 +52,23 @@ void read_heads(Arguments& arguments, Imported& out, std::int64_t hidden, std::i
 void write_windows(ExportDraft& draft);
 void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 
+/// Which layers of a hybrid have states, attention and an MLP, and what states are.
+void write_hybrid(ExportDraft& draft);
+void read_hybrid(Arguments& arguments, Imported& out, std::int64_t layers, std::int64_t hidden);
+
+/// Schedule, and layers of stages; `layers` of the model, 0 where the arguments have none.
+void write_pipeline(ExportDraft& draft);
+void read_pipeline(Arguments& arguments, Imported& out, std::int64_t pp, std::int64_t layers);
+
+/// --pipeline-model-parallel-layout: layers of each piece, in the order of the model.
+std::string layout_of(const std::vector<std::int64_t>& layers, std::int64_t mtp_layers);
+struct Layout {
+  std::vector<std::int64_t> layers;
+  bool mtp_is_last = true;  // where there is multi-token prediction: in the piece of the loss
+};
+/// Nothing where the text is no layout.
+std::optional<Layout> read_layout(std::string text);
+
 void write_recompute(ExportDraft& draft);
 void read_recompute(Arguments& arguments, Imported& out);
 

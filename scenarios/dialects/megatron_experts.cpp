@@ -18,6 +18,7 @@
 #include <charconv>
 
 #include "core/json.h"
+#include "plan/refusal.h"
 #include "scenarios/dialects/megatron.h"
 
 namespace plait::megatron {
@@ -137,13 +138,24 @@ void write_layers(ExportDraft& d) {
   }
 }
 
+/// arguments.py: expert parallelism is not supported with fp16.
+void refuse_fp16(const Scenario& s, std::int64_t ranks) {
+  if (ranks == 1 || s.workload.precision.weights != DType::kFp16) return;
+  throw locate(refusal("D009", "Megatron-LM exchanges no tokens of experts in fp16",
+                       "workload.precision.weights", "bf16 or fp32",
+                       "change it, or keep all experts on every rank"),
+               s);
+}
+
 void write_ranks(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const std::int64_t tp = s.mesh.size_of(kTensorAxes), cp = s.mesh.size_of(kContextAxes);
   const std::int64_t of_expert = s.ranks_of_an_expert(tp), ep = s.mesh[Axis::kEp];
   const bool over_cp = s.expert_axes.has(Axis::kCp);
   if (!counts_ranks_of_experts(s)) return;
-  d.set(kEp, ep * (over_cp ? cp : 1) * (tp / of_expert));
+  const std::int64_t exchanging = ep * (over_cp ? cp : 1) * (tp / of_expert);
+  refuse_fp16(d.scenario, exchanging);
+  d.set(kEp, exchanging);
   d.set(kEtp, of_expert);
   d.say({"strategy.ep"});
   // Read are the axes that there are.
@@ -245,7 +257,10 @@ void write_experts(ExportDraft& d) {
   if (capacity > 0) d.set(kCapacity, fmt::format("{}", capacity));
   d.say({"workload.capacity_factor"});
   write_exchange(d);
-  d.set(kOneLayer);
+  // arguments.py: grouped products are of bf16 alone.
+  const bool grouped = d.scenario.workload.precision.weights == DType::kBf16;
+  if (grouped) d.set(kOneLayer);
+  if (!grouped) d.contradict("kernels.experts");
   write_ranks(d);
   // What it does since 0.12.
   if (d.scenario.strategy.expert_gates == ExpertGates::kActivations) {

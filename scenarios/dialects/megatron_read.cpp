@@ -25,7 +25,7 @@ class Reading {
     workload();
     training();
     precision();
-    pipeline();
+    read_pipeline(args_, out_, pp_, layers_);
     read_recompute(args_, out_);
     sharding();
     reduction();
@@ -103,6 +103,7 @@ class Reading {
       if (kModelSizes[i].path == "model.hidden") hidden_ = size;
       if (kModelSizes[i].path == "model.heads") heads_ = size;
     }
+    read_hybrid(args_, out_, layers_, hidden_);
     mlp();
     positions();
     vocabulary();
@@ -174,7 +175,9 @@ class Reading {
     const bool qkv = args_.flag("--add-qkv-bias");
     give(everywhere ? "" : "--add-qkv-bias", "model.qkv_bias", json_bool(everywhere || qkv));
     give("--disable-bias-linear", "model.attention_output_bias", json_bool(everywhere));
-    give("--disable-bias-linear", "model.mlp_bias", json_bool(everywhere));
+    const bool mixture = args_.integer("--num-experts", 0).value_or(0) > 0;
+    if (everywhere && mixture) near("experts' biases are read as none, which --num-experts has");
+    give("--disable-bias-linear", "model.mlp_bias", json_bool(everywhere && !mixture));
   }
 
   void dropout() {
@@ -241,44 +244,10 @@ class Reading {
     give("--exp-avg-dtype", path, json_quote(used ? first.value_or("fp32") : "fp32"));
   }
 
-  /// Layers, and one more for the embedding and for the loss where they are counted.
-  void pipeline() {
-    const bool embedding = args_.flag("--account-for-embedding-in-pipeline-split");
-    const bool loss = args_.flag("--account-for-loss-in-pipeline-split");
-    const std::int64_t counted = layers_ + (embedding ? 1 : 0) + (loss ? 1 : 0);
-    const std::int64_t chunks = chunks_of(counted);
-    out_.give("strategy.pipeline.schedule", chunks > 1 ? R"("interleaved")" : R"("1f1b")");
-    give("--num-virtual-stages-per-pipeline-rank", "strategy.pipeline.chunks",
-         std::to_string(chunks));
-    const char* group = "--microbatch-group-size-per-virtual-pipeline-stage";
-    give(group, "strategy.pipeline.microbatch_group",
-         std::to_string(args_.integer(group).value_or(0)));
-    const auto end = [&](const char* count, bool is_counted, const char* argument,
-                         const char* path) {
-      std::int64_t layers = is_counted && layers_ > 0 ? counted / (pp_ * chunks) - 1 : -1;
-      if (const auto given = args_.integer(argument, 0)) {
-        if (is_counted) args_.contradiction(argument, count);
-        layers = *given;
-      }
-      give(is_counted ? count : argument, path, std::to_string(layers));
-    };
-    end("--account-for-embedding-in-pipeline-split", embedding,
-        "--decoder-first-pipeline-num-layers", "strategy.pipeline.first_stage_layers");
-    end("--account-for-loss-in-pipeline-split", loss, "--decoder-last-pipeline-num-layers",
-        "strategy.pipeline.last_stage_layers");
-  }
-
-  std::int64_t chunks_of(std::int64_t layers) {
-    const char *stages = "--num-virtual-stages-per-pipeline-rank",
-               *of_layers = "--num-layers-per-virtual-pipeline-stage";
-    args_.exclusive(stages, of_layers);
-    if (const auto chunks = args_.integer(stages)) return *chunks;
-    const auto each = args_.integer(of_layers);
-    if (!each) return 1;
-    if (layers == 0 || layers % (pp_ * *each) != 0) {
-      args_.contradiction(of_layers, fmt::format("{} layers on {} stages", layers, pp_));
-    }
-    return layers / pp_ / *each;
+  /// By its name, or the one before.
+  bool has_megatron_fsdp() {
+    const bool custom = args_.flag("--use-custom-fsdp");
+    return args_.flag("--use-megatron-fsdp") || custom;
   }
 
   void sharding() {
@@ -290,7 +259,7 @@ class Reading {
                                        {"no_shard", "optim", "optim_grads", "optim_grads_params"});
     int stage = args_.flag(optimizer) ? 1 : 0;
     const char* by = optimizer;
-    if (args_.flag("--use-megatron-fsdp")) {
+    if (has_megatron_fsdp()) {
       by = "--data-parallel-sharding-strategy";
       stage = strategy == "optim_grads_params" ? 3
               : strategy == "optim_grads"      ? 2
@@ -315,7 +284,8 @@ class Reading {
   void reduction() {
     give_flag("--overlap-grad-reduce", "strategy.data.overlap");
     const bool overlap = args_.flag("--overlap-grad-reduce");
-    if (overlap && args_.flag("--use-distributed-optimizer")) {
+    const bool shards = args_.flag("--use-distributed-optimizer") || has_megatron_fsdp();
+    if (overlap && shards) {
       give_flag("--overlap-param-gather", "strategy.data.overlap_gathers");
     }
     const auto elements = args_.integer("--ddp-bucket-size");

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <tuple>
 
 #include "model/dtype.h"
 #include "scenarios/dialects/megatron.h"
@@ -8,9 +9,39 @@
 namespace plait::megatron {
 namespace {
 
+/// Of a relu it has the square alone, and of a gated gelu the quick one.
+void write_activation(ExportDraft& d) {
+  const Model& m = d.scenario.model;
+  const bool silu = m.activation == ActivationKind::kSilu;
+  const bool relu = m.activation == ActivationKind::kRelu;
+  if (m.gated_mlp ? relu : silu) return;
+  if (m.gated_mlp) d.set(silu ? "--swiglu" : "--quick-geglu");
+  if (relu) d.set("--squared-relu");
+  d.say({"model.gated_mlp"});
+  const bool same = silu || (!relu && !m.gated_mlp);
+  if (same) d.say({"model.activation"});
+  if (!same) d.contradict("model.activation");
+}
+
+/// All products have biases, or none has but those of queries, keys and values.
+void write_biases(ExportDraft& d) {
+  const Model& m = d.scenario.model;
+  const bool everywhere = m.mlp_bias;
+  if (!everywhere) d.set("--disable-bias-linear");
+  if (!everywhere && m.qkv_bias) d.set("--add-qkv-bias");
+  d.say({"model.mlp_bias"});
+  for (const auto& [path, there, written] :
+       {std::tuple("model.qkv_bias", m.qkv_bias, everywhere || m.qkv_bias),
+        std::tuple("model.attention_output_bias", m.attention_output_bias, everywhere)}) {
+    if (there == written) d.say({path});
+    if (there != written) d.contradict(path);
+  }
+}
+
 void write_model(ExportDraft& d) {
   const Model& m = d.scenario.model;
   for (const Same& same : kModelSizes) d.copy(std::string(same.argument), same.path);
+  write_hybrid(d);
   write_heads(d);
   // Megatron-LM wants as many positions as the sequence is long, also where nothing is learned.
   const std::int64_t sequence = d.scenario.workload.sequence_length;
@@ -31,17 +62,8 @@ void write_model(ExportDraft& d) {
   const bool alike = m.attention_dropout < 0;
   d.copy("--attention-dropout", alike ? "model.dropout" : "model.attention_dropout");
   d.copy("--hidden-dropout", "model.dropout");
-  const bool swiglu = m.gated_mlp && m.activation == ActivationKind::kSilu;
-  if (swiglu) d.set("--swiglu");
-  if (swiglu || (!m.gated_mlp && m.activation == ActivationKind::kGelu)) {
-    d.say({"model.activation", "model.gated_mlp"});
-  }
-  const bool others = m.mlp_bias;
-  if (m.attention_output_bias == others && m.qkv_bias >= others) {
-    if (!others) d.set("--disable-bias-linear");
-    if (m.qkv_bias && !others) d.set("--add-qkv-bias");
-    d.say({"model.qkv_bias", "model.attention_output_bias", "model.mlp_bias"});
-  }
+  write_activation(d);
+  write_biases(d);
   if (!m.parallel_attention) d.say({"model.parallel_attention"});
   write_windows(d);
   if (m.mtp_layers > 0) d.set("--mtp-num-layers", m.mtp_layers);
@@ -62,6 +84,27 @@ void write_gradients(ExportDraft& d) {
   d.say({"workload.precision.gradients", "workload.precision.reduction"});
 }
 
+/// The optimizer's state is in host memory only beside a distributed optimizer, and beside weights
+/// kept in 8 bits only with --fp8-recipe delayed (validate_args; OptimizerConfig).
+bool offloads(const Scenario& s) {
+  const Precision& p = s.workload.precision;
+  const bool kept = p.keeps_narrow() && !p.gathers_narrow();
+  return s.strategy.offload.optimizer == Offload::kCpu && s.strategy.zero_stage >= 1 && !kept;
+}
+
+/// The precision-aware optimizer is the one with moments of other types and the one in host memory.
+void write_moments(ExportDraft& d) {
+  const DType moments = d.scenario.workload.precision.moments;
+  const bool small = moments != DType::kFp32;
+  const bool aware = offloads(d.scenario) || (small && d.scenario.strategy.zero_stage == 1);
+  if (aware) d.set("--use-precision-aware-optimizer");
+  if (aware && small) {
+    d.set("--exp-avg-dtype", std::string(name_of(moments)));
+    d.set("--exp-avg-sq-dtype", std::string(name_of(moments)));
+  }
+  if (aware || !small) d.say({"workload.precision.moments"});
+}
+
 void write_precision(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
   if (p.weights == DType::kBf16) d.set("--bf16");
@@ -69,15 +112,7 @@ void write_precision(ExportDraft& d) {
   d.say({"workload.precision.weights"});
   write_gradients(d);
   if (p.master == DType::kFp32) d.say({"workload.precision.master"});
-  const bool small_moments = p.moments != DType::kFp32;
-  if (small_moments && d.scenario.strategy.zero_stage == 1) {  // the distributed optimizer's
-    const std::string type(name_of(p.moments));
-    d.set("--use-precision-aware-optimizer");
-    d.set("--exp-avg-dtype", type);
-    d.set("--exp-avg-sq-dtype", type);
-    d.say({"workload.precision.moments"});
-  }
-  if (!small_moments) d.say({"workload.precision.moments"});
+  write_moments(d);
   write_narrow(d);
 }
 
@@ -115,51 +150,15 @@ void write_training(ExportDraft& d) {
 }
 
 void write_offload(ExportDraft& d) {
-  if (d.scenario.strategy.offload.optimizer != Offload::kCpu) return;
+  if (!offloads(d.scenario)) return;
   d.set("--optimizer-cpu-offload");
   d.say({"strategy.offload.optimizer"});
-}
-
-/// Layers of the first and the last chunk. Where there is one chunk in a stage they are arguments;
-/// where chunks are even but for the embedding and the loss, which count as a layer each, that is
-/// an argument.
-void write_ends(ExportDraft& d) {
-  const PipelineOptions& p = d.scenario.strategy.pipeline;
-  const std::int64_t pp = d.scenario.strategy.mesh[Axis::kPp];
-  const std::int64_t first = p.first_stage_layers, last = p.last_stage_layers;
-  const std::int64_t extra = (first >= 0 ? 1 : 0) + (last >= 0 ? 1 : 0);
-  const std::int64_t layers = d.scenario.model.layers + extra, chunks = pp * p.chunks;
-  const std::int64_t share = layers / chunks;
-  const auto as_share = [&](std::int64_t end) { return end < 0 || end == share - 1; };
-  if (extra > 0 && pp > 1 && layers % chunks == 0 && as_share(first) && as_share(last)) {
-    if (first >= 0) d.set("--account-for-embedding-in-pipeline-split");
-    if (last >= 0) d.set("--account-for-loss-in-pipeline-split");
-  } else if (extra > 0 && pp > 1 && p.chunks == 1) {
-    if (first >= 0) d.set("--decoder-first-pipeline-num-layers", first);
-    if (last >= 0) d.set("--decoder-last-pipeline-num-layers", last);
-  } else if (extra > 0) {
-    return;
-  }
-  d.say({"strategy.pipeline.first_stage_layers", "strategy.pipeline.last_stage_layers"});
-}
-
-void write_pipeline(ExportDraft& d) {
-  const PipelineOptions& p = d.scenario.strategy.pipeline;
-  const bool interleaved = p.schedule == Schedule::kInterleaved;
-  if (interleaved && p.chunks > 1) d.set("--num-virtual-stages-per-pipeline-rank", p.chunks);
-  if (p.schedule == Schedule::k1f1b || (interleaved && p.chunks > 1)) {
-    d.say({"strategy.pipeline.schedule", "strategy.pipeline.chunks"});
-  }
-  if (p.microbatch_group > 0 && interleaved)
-    d.set("--microbatch-group-size-per-virtual-pipeline-stage", p.microbatch_group);
-  if (p.microbatch_group == 0 || interleaved) d.say({"strategy.pipeline.microbatch_group"});
-  write_ends(d);
 }
 
 void write_sharding(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Replicas r = replicas_of(s);
-  if (s.zero_stage == 1) d.set("--use-distributed-optimizer");
+  if (s.zero_stage >= 1) d.set("--use-distributed-optimizer");
   if (s.zero_stage >= 2) {
     d.set("--use-megatron-fsdp");
     d.set("--data-parallel-sharding-strategy",
@@ -184,7 +183,7 @@ void write_reduction(ExportDraft& d) {
   if (!o.overlap && o.bucket == kWholeBucket) d.say({"strategy.data.bucket"});
   if (!o.overlap) return;
   d.set("--overlap-grad-reduce");
-  if (d.scenario.strategy.zero_stage == 1) {
+  if (d.scenario.strategy.zero_stage >= 1) {
     if (o.overlap_gathers) d.set("--overlap-param-gather");
     d.say({"strategy.data.overlap_gathers"});
   }
@@ -248,6 +247,9 @@ void write(ExportDraft& d) {
   write_training(d);
   write_strategy(d);
   write_experts(d);
+  if (!d.scenario.model.layer_pattern.empty() && d.launcher == Launcher::kNone) {
+    d.ask("pretrain_mamba.py in place of pretrain_gpt.py");
+  }
   d.set("--mock-data");
 }
 

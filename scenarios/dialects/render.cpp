@@ -134,7 +134,8 @@ std::string megatron_script(const Settings& s, Launcher launcher) {
   // arguments.py wants it with tensor or context parallelism before Blackwell, and refuses it with
   // FSDP.
   if (!has(s, "--use-megatron-fsdp")) out += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
-  return out + torchrun(s, launcher, "pretrain_gpt.py \"${ARGUMENTS[@]}\"");
+  const char* program = has(s, "--is-hybrid-model") ? "pretrain_mamba.py" : "pretrain_gpt.py";
+  return out + torchrun(s, launcher, fmt::format("{} \"${{ARGUMENTS[@]}}\"", program));
 }
 
 std::string torchtitan_script(const Settings& s, Launcher launcher) {

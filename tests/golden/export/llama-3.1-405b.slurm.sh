@@ -39,11 +39,13 @@ ARGUMENTS=(
   --num-virtual-stages-per-pipeline-rank 8
   --account-for-embedding-in-pipeline-split
   --account-for-loss-in-pipeline-split
+  --use-distributed-optimizer
   --use-megatron-fsdp
   --data-parallel-sharding-strategy optim_grads
   --ckpt-format fsdp_dtensor
   --no-gradient-accumulation-fusion
   --overlap-grad-reduce
+  --overlap-param-gather
   --ddp-bucket-size 6553600
   --mock-data
 )

@@ -8,8 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plan/strategies/pieces.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/export_draft.h"
+#include "scenarios/fields.h"
 
 namespace plait::round_trip_test {
 
@@ -66,8 +68,9 @@ json random_model() {
   return model;
 }
 
-json random_precision() {
-  const std::string weights = word({"bf16", "fp16", "fp32"});
+/// Megatron-LM has no experts in fp16.
+json random_precision(bool mixes) {
+  const std::string weights = mixes ? word({"bf16", "fp32"}) : word({"bf16", "fp16", "fp32"});
   return {{"weights", weights},
           {"gradients", word({"bf16", "fp16", "fp32"})},
           {"reduction", word({"bf16", "fp16", "fp32"})},
@@ -177,7 +180,7 @@ Scenario random_scenario(bool mixes) {
                      {"sequence_length", size({512, 1024})},
                      {"global_batch", size({64, 192})},
                      {"micro_batch", size({1, 2})},
-                     {"precision", random_precision()},
+                     {"precision", random_precision(mixes)},
                      {"flash_attention", coin()},
                      {"capacity_factor", size({0, 0, 2})},
                      {"gradient_clipping", coin()}}},
@@ -242,10 +245,21 @@ BaseScenario other_scenario(const Scenario& scenario, bool same_machine) {
   return {other.dump(), "base.json"};
 }
 
+/// Where they can be had.
+void list_layers_of_stages(const Scenario& s, json& pipeline) {
+  const PipelineOptions& p = s.strategy.pipeline;
+  const std::int64_t pieces = s.strategy.mesh[Axis::kPp] * p.chunks;
+  if (p.stage_layers.empty() && !can_share_evenly(s.model.layers, pieces, p)) return;
+  pipeline["stage_layers"] = first_layers(s.model.layers, pieces, p);
+  for (const char* end : {"first_stage_layers", "last_stage_layers"}) pipeline.erase(end);
+}
+
 /// The canonical JSON, with dp and fsdp by what they hold, a model whatever its name, and a
-/// placement as the devices that it comes to.
+/// placement and stages as the devices and the layers that they come to.
 json values_of(const Scenario& s) {
   json out = json::parse(s.canonical_json);
+  list_layers_of_stages(s, out["strategy"]["pipeline"]);
+  out["kernels"] = json::parse(kernels_table().write(s.kernels));
   if (!s.placement.empty()) out["placement"] = s.placement;
   const Replicas r = replicas_of(s.strategy);
   out["strategy"]["dp"] = r.dp, out["strategy"]["fsdp"] = r.fsdp;

@@ -1,0 +1,95 @@
+// What Megatron-LM's own checks want of its arguments (megatron/training/arguments.py,
+// validate_args; megatron/core/optimizer/optimizer_config.py).
+
+#include "tests/scenarios/dialects/exported.h"
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::export_test {
+
+/// The arguments, each behind a space.
+std::string arguments_of(const std::string& path, const std::vector<Override>& changes) {
+  std::string out;
+  const Settings all =
+      settings_of(scenario_at(path, changes), Dialect::kMegatronCore, Launcher::kNone);
+  for (const Setting& s : all.settings) out += " " + s.key + (s.value.empty() ? "" : "=" + s.value);
+  return out + " ";
+}
+bool has(const std::string& arguments, const std::string& one) {
+  return arguments.find(" " + one + " ") != std::string::npos;
+}
+
+constexpr const char* kDense = "llama/llama-3.1-8b-8xh100-fsdp";
+constexpr const char* kMixture = "systems/megatron-moe-qwen3-235b";
+
+TEST(MegatronChecks, AnOptimizerInHostMemoryIsPrecisionAwareAndDistributed) {
+  const Override host = {"strategy.offload.optimizer", "cpu"};
+  for (const char* stage : {"1", "3"}) {
+    const std::string args = arguments_of(kDense, {host, {"strategy.zero_stage", stage}});
+    EXPECT_TRUE(has(args, "--optimizer-cpu-offload")) << args;
+    EXPECT_TRUE(has(args, "--use-precision-aware-optimizer")) << args;
+    EXPECT_TRUE(has(args, "--use-distributed-optimizer")) << args;
+  }
+  const std::vector<Override> whole = {
+      host, {"strategy.zero_stage", "0"}, {"strategy.fsdp", "1"}, {"strategy.dp", "8"}};
+  EXPECT_FALSE(has(arguments_of(kDense, whole), "--optimizer-cpu-offload"));
+}
+
+TEST(MegatronChecks, MegatronFsdpIsADistributedOptimizer) {
+  const std::string args = arguments_of(kDense, {{"strategy.data.overlap", "true"}});
+  for (const char* one : {"--use-megatron-fsdp", "--use-distributed-optimizer",
+                          "--overlap-grad-reduce", "--overlap-param-gather"}) {
+    EXPECT_TRUE(has(args, one)) << one << args;
+  }
+}
+
+TEST(MegatronChecks, ExpertsAreOneLayerInBf16AloneAndStayWhereTheyAreInFp16) {
+  EXPECT_TRUE(has(arguments_of(kMixture, {}), "--moe-grouped-gemm"));
+  EXPECT_FALSE(has(arguments_of(kMixture, {{"workload.precision", "fp32"}}), "--moe-grouped-gemm"));
+  try {
+    arguments_of(kMixture, {{"workload.precision", "fp16"}});
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "D009");
+    EXPECT_EQ(e.text().where.path, "workload.precision.weights");
+  }
+}
+
+TEST(MegatronChecks, BiasesAreEverywhereOrOfQueriesKeysAndValuesAlone) {
+  const auto biases = [](const char* qkv, const char* output, const char* mlp) {
+    const std::string args = arguments_of(kDense, {{"model.qkv_bias", qkv},
+                                                   {"model.attention_output_bias", output},
+                                                   {"model.mlp_bias", mlp}});
+    return std::pair(has(args, "--disable-bias-linear"), has(args, "--add-qkv-bias"));
+  };
+  EXPECT_EQ(biases("true", "true", "true"), std::pair(false, false));
+  EXPECT_EQ(biases("false", "false", "false"), std::pair(true, false));
+  EXPECT_EQ(biases("true", "false", "false"), std::pair(true, true));
+  EXPECT_EQ(biases("true", "true", "false"), std::pair(true, true));
+  const Scenario gpt_oss = scenario_at("gpt-oss/gpt-oss-20b-8xh100-fsdp");
+  const Settings settings = settings_of(gpt_oss, Dialect::kMegatronCore, Launcher::kNone);
+  EXPECT_EQ(std::ranges::count(settings.unsaid, "model.attention_output_bias = true"), 1);
+  const std::string text = render(settings, Launcher::kNone);
+  const Scenario back = import_test::imported(Dialect::kMegatronCore, text);
+  EXPECT_TRUE(back.model.qkv_bias);
+  EXPECT_FALSE(back.model.mlp_bias);
+}
+
+TEST(MegatronChecks, BiasesOfExpertsAreReadAsNone) {
+  const std::string text =
+      "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --padded-vocab-size 512 "
+      "--num-experts 4 --moe-grouped-gemm --bf16";
+  const Model m = import_test::imported(Dialect::kMegatronCore, text).model;
+  EXPECT_TRUE(m.qkv_bias && m.attention_output_bias);
+  EXPECT_FALSE(m.mlp_bias);
+  EXPECT_NE(import_test::warnings(Dialect::kMegatronCore, text).find("experts' biases"),
+            std::string::npos);
+}
+
+TEST(MegatronChecks, TheNameThatMegatronFsdpHadBeforeIsRead) {
+  const Scenario s = import_test::imported(Dialect::kMegatronCore,
+                                           "--use-custom-fsdp --use-distributed-optimizer "
+                                           "--data-parallel-sharding-strategy optim_grads");
+  EXPECT_EQ(s.strategy.zero_stage, 2);
+}
+
+}  // namespace plait::export_test

@@ -1,0 +1,57 @@
+// Hybrids as Megatron-LM's command lines have them.
+
+#include "scenarios/fields.h"
+#include "tests/scenarios/dialects/exported.h"
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::export_test {
+
+constexpr const char* kSizes =
+    "--num-layers 8 --hidden-size 256 --num-attention-heads 4 --padded-vocab-size 512 ";
+
+Model hybrid(const std::string& more) {
+  return import_test::imported(Dialect::kMegatronCore, kSizes + more).model;
+}
+
+TEST(MegatronHybrid, AScenarioComesBackWithItsModel) {
+  const std::string path = "nemotron/nemotron-h-8b-64xh100";
+  const Scenario s = scenario_at(path);
+  const std::string script =
+      render(settings_of(s, Dialect::kMegatronCore, Launcher::kTorchrun), Launcher::kTorchrun);
+  EXPECT_NE(script.find("pretrain_mamba.py"), std::string::npos);
+  const std::string base = read_text_file(kRoot + "/scenarios/" + path + ".json");
+  Model back = import_test::imported(Dialect::kMegatronCore, script, base).model;
+  back.name = s.model.name;
+  EXPECT_EQ(model_table().write(back), model_table().write(s.model));
+}
+
+TEST(MegatronHybrid, SizesOfStatesHaveMegatronsDefaults) {
+  const Model m = hybrid("--hybrid-override-pattern 'M-M*M-M-'");
+  EXPECT_EQ(m.layer_pattern, "M-M*M-M-");
+  EXPECT_EQ(m.state_size, 128);
+  EXPECT_EQ(m.state_head_dim, 64);
+  EXPECT_EQ(m.state_heads, 2 * 256 / 64);
+  EXPECT_EQ(m.state_groups, 8);
+  const Model small = hybrid(
+      "--is-hybrid-model --mamba-state-dim 16 --mamba-head-dim 32 --mamba-num-groups 2 "
+      "--mamba-num-heads 6");
+  EXPECT_EQ(small.layer_pattern, "MMMMMMMM");
+  EXPECT_EQ(small.state_size, 16);
+  EXPECT_EQ(small.state_head_dim, 32);
+  EXPECT_EQ(small.state_heads, 6);
+  EXPECT_EQ(small.state_groups, 2);
+  EXPECT_EQ(hybrid("").layer_pattern, "");
+}
+
+// mamba_hybrid_layer_allocation.py: one of 8 layers is attention, behind a section of 7 / 2; of
+// the 7 others 4 are MLPs, each behind 3 / 4 of a layer.
+TEST(MegatronHybrid, LayersAreDealtByRatios) {
+  EXPECT_EQ(hybrid("--hybrid-attention-ratio 0.125").layer_pattern, "MMMM*MMM");
+  const std::string both =
+      hybrid("--hybrid-attention-ratio 0.125 --hybrid-mlp-ratio 0.5").layer_pattern;
+  EXPECT_EQ(std::ranges::count(both, '-'), 4);
+  EXPECT_EQ(both[4], '*');
+  EXPECT_EQ(both.back(), '-');
+}
+
+}  // namespace plait::export_test
