@@ -80,6 +80,14 @@ const Arguments::Option* Arguments::find(std::string_view name) {
   return found;
 }
 
+bool Arguments::flag(std::string_view name) {
+  const Option* option = find(name);
+  if (option == nullptr || option->values.empty()) return option != nullptr;
+  const std::string value = lower_case(option->values.front().text);
+  if (value == "true" || value == "false") malformed(*option, "no value: the option is a switch");
+  return true;
+}
+
 std::vector<ShellWord> Arguments::values_of(std::string_view name) {
   std::vector<ShellWord> out;
   if (find(name) == nullptr) return out;

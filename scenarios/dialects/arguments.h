@@ -43,7 +43,8 @@ class Arguments {
 
   /// The option as given, or nothing; it counts as read.
   const Option* find(std::string_view name);
-  bool flag(std::string_view name) { return find(name) != nullptr; }
+  /// It is there. Throws InputError D003 for "--name=false", which would switch on.
+  bool flag(std::string_view name);
   /// All values of one of `lists`, of every time that it stands there.
   std::vector<ShellWord> values_of(std::string_view name);
   /// Its line, 0 where it is absent.

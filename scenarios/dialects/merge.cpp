@@ -38,6 +38,14 @@ std::string example_of(const std::vector<std::string>& missing) {
   return fmt::format("{{{}}}", fmt::join(parts, ", "));
 }
 
+/// {"serving": {"speculative": {...}}}
+std::string said_at(const std::string& path) {
+  std::string out = "{...}";
+  std::vector<std::string> steps = split_path(path);
+  for (; !steps.empty(); steps.pop_back()) out = fmt::format(R"({{"{}": {}}})", steps.back(), out);
+  return out;
+}
+
 /// The field's at a path; "": all of it.
 const Shape& scenario_shape_at(const std::string& path) {
   const Shape* shape = &scenario_shape();
@@ -174,6 +182,7 @@ class Merge {
     } catch (const InputError& e) {
       InputError::Text told = e.text();
       told.where = {file_, 0, 0, told.where.path};
+      if (told.code == "F002") told.cure += fmt::format(": --base '{}'", said_at(told.where.path));
       for (const Given& g : imported_.given) {
         const bool same = g.path == told.where.path || g.path.starts_with(told.where.path + ".");
         if (same && told.where.line == 0) told.where.line = g.line;

@@ -243,4 +243,40 @@ TEST(ImportVllm, SettingsOfServingAreRefusedOverABaseThatTrains) {
   EXPECT_EQ(refusal(Dialect::kVllm, line), "D008 line 2");
 }
 
+// vllm/utils: FlexibleArgumentParser makes an object of the keys.
+TEST(ImportVllm, SpeculationIsSaidAsAnObjectOrKeyByKey) {
+  const auto given = [](const std::string& more) {
+    std::string out;
+    for (const Given& g : read_settings("vllm serve x\n" + more, "run.sh", Dialect::kVllm).given) {
+      if (g.path.starts_with("serving.speculative")) out += g.value + "@" + std::to_string(g.line);
+    }
+    return out;
+  };
+  const std::string expected = "\"mtp\"@21@2";
+  EXPECT_EQ(given(R"(--speculative-config '{"method": "mtp", "num_speculative_tokens": 1}')"),
+            expected);
+  EXPECT_EQ(given("--speculative-config.method mtp --speculative-config.num_speculative_tokens 1"),
+            expected);
+  EXPECT_EQ(given(""), "");
+}
+
+TEST(ImportVllm, WhatIsWrongWithSpeculationIsSaidOfItsLine) {
+  const auto refused = [](const std::string& config) {
+    return refusal(Dialect::kVllm, "vllm serve llama-3.1-8b\n--speculative-config " + config);
+  };
+  EXPECT_EQ(refused("'{'"), "J005 line 2");
+  EXPECT_EQ(refused("'[]'"), "D003 line 2");
+  EXPECT_EQ(refused(R"('{"method": "mtp", "num_speculative_tokens": "1"}')"), "D003 line 2");
+  EXPECT_EQ(refused(R"('{"method": "other"}')"), "D006 line 2");
+}
+
+TEST(ImportVllm, ASwitchHasNoValue) {
+  for (const char* option :
+       {"--enforce-eager=false", "--enforce-eager False", "--enable-prefix-caching=true"}) {
+    EXPECT_EQ(refusal(Dialect::kVllm, std::string("vllm serve llama-3.1-8b\n") + option),
+              "D003 line 2")
+        << option;
+  }
+}
+
 }  // namespace plait::import_test
