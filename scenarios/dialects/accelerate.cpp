@@ -113,6 +113,7 @@ class Reading {
     const YamlEntry* entry = find(by);
     out_.give(std::move(path), std::move(json), entry == nullptr ? 0 : entry->line);
   }
+  Where at_key(std::string_view path) { return at(*find(path)); }
   Where at(const YamlEntry& e) const { return {file_, e.line, 0, e.path}; }
   [[noreturn]] void malformed(const YamlEntry& e, const std::string& expected) const {
     throw InputError({"D003", fmt::format("{} is \"{}\"", e.path, e.text), at(e), expected,
@@ -179,12 +180,20 @@ class Reading {
 
   void mesh() {
     const std::string at = "parallelism_config.parallelism_config_";
-    for (const char* axis : {"tp", "cp"}) {
-      const std::string key = at + axis + "_size";
-      const std::int64_t size = std::max<std::int64_t>(integer(key, 1), 1);
-      give(key, fmt::format("strategy.{}", axis), std::to_string(size));
-      splits_ *= size;
+    const auto ranks_at = [&](const std::string& key) {
+      return std::max<std::int64_t>(integer(key, 1), 1);
+    };
+    const std::string tp = at + "tp_size", cp = at + "cp_size", sp = at + "sp_size";
+    const std::int64_t rings = ranks_at(cp), exchanges = ranks_at(sp);
+    if (rings > 1 && exchanges > 1) {
+      throw InputError({"D006", "sequences are split twice, by cp and by sp", at_key(sp),
+                        "one of the two", "set the other to 1; a scenario cannot say both"});
     }
+    give(tp, "strategy.tp", std::to_string(ranks_at(tp)));
+    give(exchanges > 1 ? sp : cp, "strategy.cp", std::to_string(rings * exchanges));
+    // DeepSpeed's sequence parallelism exchanges tokens for heads (arXiv 2309.14509).
+    if (exchanges > 1) give(sp, "strategy.context.kind", R"("ulysses")");
+    splits_ = ranks_at(tp) * rings * exchanges;
     copies_ = std::max<std::int64_t>(integer(at + "dp_replicate_size", 1), 1);
     shards_ = integer(at + "dp_shard_size", 0);
   }
@@ -317,6 +326,8 @@ class Reading {
                              "enable_cpu_affinity",
                              "fsdp_config",
                              "parallelism_config",
+                             "parallelism_config.parallelism_config_sp_backend",
+                             "parallelism_config.parallelism_config_sp_seq_length_is_variable",
                              "deepspeed_config",
                              "tpu_env",
                              "tpu_use_cluster",

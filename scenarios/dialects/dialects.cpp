@@ -164,7 +164,7 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
                     fmt::format("nothing in the file is of {}", row.target),
                     {file, 0, 0, ""},
                     "one option or key of that program at least",
-                    "name the file's dialect with --from"});
+                    "name the dialect that the file is in with --from, or leave --from out"});
 }
 
 Dialect detect_dialect(const std::string& marked, const std::string& file) {

@@ -13,7 +13,7 @@ namespace {
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : args_(shell_words(text, file, &out_.warnings), file) {}
+      : file_(file), words_(shell_words(text, file, &out_.warnings)), args_(words_, file) {}
 
   Imported read() {
     refuse_other_models();
@@ -53,6 +53,15 @@ class Reading {
   void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
 
   void refuse_other_models() {
+    for (const char* other : {"pretrain_t5.py", "pretrain_vlm.py", "pretrain_retro.py"}) {
+      const ShellWord* const word = script(other);
+      if (word == nullptr) continue;
+      throw InputError({"D006",
+                        fmt::format("{} trains what a scenario cannot say", word->text),
+                        {file_, word->line, 0, ""},
+                        "pretrain_gpt.py, pretrain_mamba.py or pretrain_bert.py",
+                        "import another run"});
+    }
     if (args_.number("--optimizer-offload-fraction").value_or(1) != 1) {
       args_.unsupported("--optimizer-offload-fraction", "a part of the optimizer in host memory");
     }
@@ -114,10 +123,26 @@ class Reading {
     read_heads(args_, out_, hidden_, heads_, rms);
     read_windows(args_, out_, layers_);
     biases();
+    encoder();
     give("", "model.parallel_attention", "false");
     const std::int64_t modules = args_.integer("--mtp-num-layers", 0).value_or(0);
     give("--mtp-num-layers", "model.mtp_layers", std::to_string(modules));
     dropout();
+  }
+
+  /// The word that names a script, in whatever folder; null where none does.
+  const ShellWord* script(const std::string& name) const {
+    const auto found = std::ranges::find_if(
+        words_, [&](const ShellWord& w) { return w.text == name || w.text.ends_with("/" + name); });
+    return found == words_.end() ? nullptr : &*found;
+  }
+
+  /// pretrain_bert.py: two segments, a head of its own, and all tokens see one another.
+  void encoder() {
+    const bool masked = script("pretrain_bert.py") != nullptr;
+    give("", "model.causal", truth(!masked));
+    give("", "model.masked_lm_head", truth(masked));
+    give("", "model.token_types", masked ? "2" : "0");
   }
 
   void mlp() {
@@ -321,7 +346,9 @@ class Reading {
     }
   }
 
+  std::string file_;
   Imported out_;
+  std::vector<ShellWord> words_;
   Arguments args_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, layers_ = 0, hidden_ = 0, ffn_hidden_ = 0, heads_ = 0;
   std::int64_t element_bytes_ = 4;

@@ -79,4 +79,17 @@ TEST(YamlMap, MapsInBracesAreMaps) {
   EXPECT_THROW(read_yaml_map(deep + std::string(1000, '}'), "f"), InputError);
 }
 
+TEST(ImportAccelerate, DeepSpeedsSequenceParallelismExchangesTokensForHeads) {
+  const std::string file =
+      "distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config:\n  zero_stage: 3\n"
+      "parallelism_config:\n  parallelism_config_dp_shard_size: 4\n"
+      "  parallelism_config_sp_size: 2\n";
+  const Strategy s = imported(Dialect::kAccelerate, file).strategy;
+  EXPECT_EQ(s.mesh.size_of(kContextAxes), 2);
+  EXPECT_EQ(s.context.kind, ContextKind::kUlysses);
+  EXPECT_EQ(s.mesh[Axis::kFsdp], 4);
+  EXPECT_EQ(refusal(Dialect::kAccelerate, file + "  parallelism_config_cp_size: 2\n"),
+            "D006 line 7");
+}
+
 }  // namespace plait::import_test

@@ -249,6 +249,20 @@ TEST(ImportMegatron, ReadsLatentAttention) {
   EXPECT_EQ(plain.kv_lora_rank, 0);
 }
 
+TEST(ImportMegatron, TheScriptSaysWhatItTrains) {
+  const std::string sizes =
+      "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --padded-vocab-size 512";
+  const auto model = [&](const std::string& script) {
+    return imported(Dialect::kMegatronCore, "torchrun " + script + " " + sizes).model;
+  };
+  EXPECT_TRUE(model("pretrain_gpt.py").causal);
+  const Model bert = model("./pretrain_bert.py");
+  EXPECT_FALSE(bert.causal);
+  EXPECT_TRUE(bert.masked_lm_head);
+  EXPECT_EQ(bert.token_types, 2);
+  EXPECT_EQ(refusal(Dialect::kMegatronCore, "--bf16\ntorchrun pretrain_t5.py"), "D006 line 2");
+}
+
 TEST(ImportMegatron, RefusesAtTheLine) {
   const auto refused = [](const std::string& text) {
     return refusal(Dialect::kMegatronCore, text);
