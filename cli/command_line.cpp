@@ -66,7 +66,7 @@ Option Option::not_negative() {
   return *this;
 }
 Option Option::separated_by_commas() {
-  option_->delimiter(',')->allow_extra_args(false);
+  option_->delimiter(',')->expected(1)->take_all();
   return *this;
 }
 Option Option::repeatable() {
