@@ -22,11 +22,11 @@ std::vector<Line> improvement_lines(const Improvements& found, double step_time_
                    {pad_left(human_bytes(i.report.memory.peak_memory_bytes), kMemoryWidth)}});
   }
   if (found.best.empty()) out.push_back({{"  none makes the step shorter"}});
-  out.push_back(
-      {{fmt::format(
-            "  of {} tried {} can be planned and {} fit; plait search looks at all combinations",
-            found.tried, found.planned, found.fit),
-        Ink::kDim}});
+  out.push_back({{fmt::format("  of {} tried {} can be planned and {} fit; plait search combines "
+                              "sizes, schedules and "
+                              "recomputation",
+                              found.tried, found.planned, found.fit),
+                  Ink::kDim}});
   return out;
 }
 

@@ -23,7 +23,8 @@ struct Improvements {
 
 /// Looks at the neighbours of `scenario`, which is `text` with `sets`, and keeps at most `most`.
 /// `now` is its own prediction. With the flow network the candidates are chosen by the analytic
-/// one, and kept by what the flow network then says of them.
+/// one, which is quicker, and kept by what the flow network then says of them; where the analytic
+/// one has no prediction of the scenario itself, by the flow network alone.
 Improvements improvements(const ScenarioText& text, const std::vector<Override>& sets,
                           const Scenario& scenario, const Report& now, Evaluator& evaluator,
                           int jobs, std::size_t most = 3);

@@ -55,7 +55,7 @@ function improvements() {
   const found = doc.changes_that_help, at = '/changes_that_help';
   if (!found) return null;
   const tried = el('p', {class: 'small soft'}, num(at + '/tried', 'count'), ' layouts that differ from this one in a single decision were predicted: ',
-    num(at + '/planned', 'count'), ' can be planned, ', num(at + '/fit', 'count'), ' fit. The best of each decision stands here; plait search looks at all combinations.');
+    num(at + '/planned', 'count'), ' can be planned, ', num(at + '/fit', 'count'), ' fit. The best of each decision stands here; plait search combines sizes, schedules and recomputation.');
   return [el('h3', {}, 'The changes of the layout that help most'),
     found.best.length === 0 ? el('p', {}, 'No single change of the layout makes the step faster.')
       : el('ol', {class: 'plain'}, found.best.map((change, k) => {
