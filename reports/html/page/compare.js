@@ -26,9 +26,12 @@ function compareAnswer() {
   const fitting = planned.filter(c => c.report.fits);
   const best = (fitting.length ? fitting : planned).reduce((a, b) => (b.report.step_time_s < a.report.step_time_s ? b : a));
   const at = pointer('result', 'candidates', all.indexOf(best));
+  const among = fitting.length ? `of the ${fitting.length} that fit` : 'nothing fits', kAlike = 1e-5;
+  const equals = (fitting.length ? fitting : planned).filter(c => c !== best && c.report.step_time_s <= best.report.step_time_s * (1 + kAlike));
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {}, best.label),
-       el('span', {}, fitting.length ? `is the fastest of the ${fitting.length} that fit` : 'is the fastest; nothing fits')),
+       el('span', {}, equals.length ? `is as fast as ${equals.map(c => c.label).join(', ')}; ${among}${fitting.length ? ' none is faster' : ''}`
+         : fitting.length ? `is the fastest ${among}` : 'is the fastest; nothing fits')),
     el('div', {class: 'tiles'},
       tile('Step time', num(at + '/report/step_time_s', 'time'),
            best.label === doc.result.reference ? 'what the others are compared to' : [num(at + '/step_time_difference', 'change'), ' to ' + doc.result.reference]),
