@@ -159,7 +159,10 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
       {"expert_tp", part.expert_tp > 1 && !part.expert_axes.has(Axis::kTp),
        "expert_axes has no tp"},
       {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
-      {"pipeline", part.pp == 1 && part.pipeline.exchange_overlap != ExchangeOverlap::kPasses,
+      // Without stages gpipe still has all forward passes first.
+      {"pipeline",
+       part.pp == 1 && part.pipeline.schedule != Schedule::kGpipe &&
+           part.pipeline.exchange_overlap != ExchangeOverlap::kPasses,
        "pp is 1"},
       {"fsdp_options", (part.zero_stage < 3 && !sums_whole) || no_shards,
        "no parameters are sharded"},
