@@ -44,9 +44,54 @@ function searchProof() {
   }));
   return [el('h3', {}, 'The proof'), el('p', {}, num('/result/layouts/considered', 'count'), ' layouts: ',
       parts.map(([key, , title], k) => [k ? ', ' : '', num('/result/layouts' + pointer(key), 'count'), ' ' + title]),
-      l.undecided > 0 ? ['; one of the undecided may be up to ', num('/result/layouts/gap', 'percent'), ' faster.'] : '; none is faster.',
-      doc.result.interrupted ? ' The search was interrupted.' : ''),
-    el('figure', {}, bar), legend(parts.map(([, tone, title]) => [title, colour(tone)]))];
+      searchGap(), doc.result.interrupted ? ' The search was interrupted.' : ''),
+    el('figure', {}, bar), legend(parts.map(([, tone, title]) => [title, colour(tone)])), searchRefusals(), searchHeld()];
+}
+
+/// How far the best may be off.
+function searchGap() {
+  const l = doc.result.layouts, places = doc.result.best?.length ?? 0;
+  if (l.undecided === 0) return '; none is faster.';
+  if (l.gap === null) return '.';
+  if (l.gap > 0) return ['; one of the undecided may be up to ', num('/result/layouts/gap', 'percent'), ' faster.'];
+  return l.gap_of_last > 0 && places > 1
+    ? ['; the best is proven, places 2 to ', String(places), ' may be up to ', num('/result/layouts/gap_of_last', 'percent'), ' faster.'] : '; the best is proven.';
+}
+
+/// Why some layouts cannot be planned.
+function searchRefusals() {
+  const all = doc.result.refusals ?? [];
+  return all.length === 0 ? null : el('ul', {class: 'small soft'}, all.slice(0, 3).map((r, k) => {
+    const at = pointer('result', 'refusals', k), machine = Object.keys(r.machine).length > 0 ? ` of ${machineWords(r)}` : '';
+    return el('li', {}, num(at + '/layouts', 'count'), machine, ' cannot be planned: ', say(at + '/code'), ', ', say(at + '/problem'));
+  }));
+}
+
+/// What no layout has otherwise, and might have.
+function searchHeld() {
+  const held = Object.entries(doc.result.held ?? {});
+  return held.length === 0 ? null
+    : el('p', {class: 'small soft'}, 'Held as written, where -L does not vary them: ', held.map(([path, v]) => `${path} ${v}`.trim()).join(', '), '.');
+}
+
+/// A colour for each machine of the front; of one, that of the front.
+function frontTones(rows) {
+  const machines = [...new Set(rows.filter(r => r.kind === 'front').map(r => machineWords(r.row)))];
+  return new Map(machines.map((machine, k) => [machine, machines.length > 1 ? series[k % series.length] : searchKinds.front[1]]));
+}
+
+/// Of the machines, at the top, one below the other.
+function drawCapacities(c, capacities) {
+  capacities.forEach((bytes, k) => c.root.append(
+    svg('path', {d: `M${c.px(bytes)} ${c.top}V${c.bottom}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
+    svg('text', {x: c.px(bytes) - 5, y: c.top + 12 + 15 * k, 'text-anchor': 'end'}, capacities.length > 1 ? `capacity ${formats.bytes(bytes)}` : 'capacity')));
+}
+
+/// Logarithmic where it spans much.
+function timeAxis(low, top) {
+  if (top > 8 * low) return {low: 0.8 * low, high: 1.25 * top, log: true, values: logTicks(0.8 * low, 1.25 * top), text: formats.time};
+  const room = (top - low) * 0.12 || top * 0.1, from = Math.max(0, low - room);
+  return {low: from, high: top + room, values: ticks(from, top + room, 5), text: formats.time};
 }
 
 /// The axes on which the layouts differ, each with its values.
@@ -62,26 +107,24 @@ function searchFilters(rows) {
 function drawSearch(rows, width) {
   const x = r => r.row.report.peak_memory_bytes, y = r => r.row.report.step_time_s;
   if (rows.length === 0) return el('p', {}, 'No layout passes these filters.');
-  const all = searchRows(), capacity = Math.max(...all.map(r => r.row.report.memory.capacity_bytes));
-  const fullest = Math.max(...all.map(x)), near = capacity < 3 * fullest;  // else all marks would be at the left edge
-  const most = Math.max(fullest, near ? capacity : 0) * 1.06, top = Math.max(...rows.map(y)), low = Math.min(...rows.map(y));
-  const room = (top - low) * 0.12 || top * 0.1;
+  const all = searchRows(), fullest = Math.max(...all.map(x)), tones = frontTones(all);
+  // Beyond it all marks would be at the left edge.
+  const capacities = [...new Set(all.map(r => r.row.report.memory.capacity_bytes))].filter(bytes => bytes < 3 * fullest).sort((a, b) => a - b);
+  const most = Math.max(fullest, ...capacities) * 1.06;
   const c = chart({width, height: 380, left: 78, label: 'Step time over memory of the fullest rank',
     x: {low: 0, high: most, values: byteTicks(most, Math.min(8, width / 110)), text: formats.bytes, title: 'memory of the fullest rank'},
-    y: {low: Math.max(0, low - room), high: top + room, values: ticks(Math.max(0, low - room), top + room, 5), text: formats.time}});
-  if (near) {
-    c.root.append(svg('path', {d: `M${c.px(capacity)} ${c.top}V${c.bottom}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
-                  svg('text', {x: c.px(capacity) - 5, y: c.top + 12, 'text-anchor': 'end'}, 'capacity'));
-  }
+    y: timeAxis(Math.min(...rows.map(y)), Math.max(...rows.map(y)))});
+  drawCapacities(c, capacities);
   const front = rows.filter(r => r.kind === 'front').sort((a, b) => x(a) - x(b));
-  for (const machine of new Set(front.map(r => machineWords(r.row)))) {
+  for (const [machine, tone] of tones) {
     const curve = front.filter(r => machineWords(r.row) === machine);
     if (curve.length < 2) continue;
-    c.root.append(svg('path', {fill: 'none', stroke: colour('green'), 'stroke-width': 1.5,
+    c.root.append(svg('path', {fill: 'none', stroke: colour(tone), 'stroke-width': 1.5,
       d: curve.map((r, i) => `${i ? 'H' : 'M'}${c.px(x(r))}${i ? 'V' : ' '}${c.py(y(r))}`).join('')}));
   }
   for (const r of [...rows].reverse()) {
-    const [, tone, shape] = searchKinds[r.kind], report = r.row.report;
+    const [, ofKind, shape] = searchKinds[r.kind], report = r.row.report;
+    const tone = r.kind === 'front' ? tones.get(machineWords(r.row)) : ofKind;
     const mark = svg('path', {d: shapes[shape], transform: `translate(${c.px(x(r)).toFixed(1)} ${c.py(y(r)).toFixed(1)})`,
       fill: report.fits ? colour(tone) : 'var(--card)', stroke: colour(tone), 'stroke-width': 1.5, 'data-row': r.name});
     c.root.append(explainMark(mark, `${r.name}: ${formats.time(y(r))}, ${formats.bytes(x(r))}`, inWords(r.row), `MFU ${formats.percent(report.mfu)}`, report.fits ? null : 'does not fit'));
@@ -100,13 +143,14 @@ function searchSection() {
     holder.replaceChildren(...searchTable(passing()).flat().filter(Boolean));
   };
   const pick = (key, title, values) => select(title, [['', 'all'], ...values], v => { chosen[key] = v; show(); });
-  const kinds = Object.entries(searchKinds).filter(([k]) => all.some(r => r.kind === k));
+  const kinds = Object.entries(searchKinds).filter(([k]) => all.some(r => r.kind === k)), machines = frontTones(all);
   holder.append(...searchTable(all).flat().filter(Boolean));
   return section('layouts', 'Time against memory',
     el('div', {class: 'controls'}, pick('kind', 'Show', kinds.map(([k, [title]]) => [k, title])),
        searchFilters(all).map(([axis, values]) => pick(axis, axis, values.map(v => [v, String(v)])))),
     figure, doc.result.front ? null : el('p', {class: 'small soft'}, 'With --front, the same command also finds and draws the layouts that no other beats in time, memory, GPUs and cost at once.'),
-    shapeLegend(kinds.map(([, [title, tone, shape]]) => [title, tone, shape])), el('h3', {}, 'The layouts'), holder);
+    shapeLegend(kinds.flatMap(([kind, [title, tone, shape]]) => (kind === 'front' && machines.size > 1
+      ? [...machines].map(([machine, own]) => [`${title}, ${machine}`, own, shape]) : [[title, tone, shape]]))), el('h3', {}, 'The layouts'), holder);
 }
 
 /// What some searches have: [title, format, path below the row], where any row has a value.
