@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 
 #include "cli/dialect_options.h"
 #include "cli/page.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
+#include "cli/search_machines.h"
 #include "cli/search_objective.h"
 #include "cli/search_records.h"
 #include "core/error.h"
@@ -20,7 +20,6 @@
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
-#include "scenarios/varied_fields.h"
 
 namespace plait {
 namespace {
@@ -78,104 +77,6 @@ class SearchClock {
   std::int64_t first_ = 0, last_ = 0;  // counts of the search that runs
   ProgressLine progress_{"enumerating layouts"};
 };
-
-/// The machines that are searched, and what is said of them.
-struct Machines {
-  Studies studies;
-  SearchReport about;                 // without an answer
-  const Study* as_written = nullptr;  // of the scenario's own machine, where it is searched
-  std::vector<std::string> warnings = {};
-};
-
-std::string machines_in_words(const Studies& studies) {
-  std::string first = cluster_text(studies.front()->scenario().cluster);
-  if (studies.size() == 1) return first;
-  const bool alike = std::ranges::all_of(
-      studies, [&](const auto& study) { return cluster_text(study->scenario().cluster) == first; });
-  if (alike) return fmt::format("{}, in {} variants", first, studies.size());
-  const auto gpus = [](const auto& study) { return study->scenario().cluster.world_size(); };
-  const auto [least, most] = std::ranges::minmax_element(studies, {}, gpus);
-  const std::string range = gpus(*least) == gpus(*most) ? "" : fmt::format("{} to ", gpus(*least));
-  return fmt::format("{} machines of {}{} GPUs", studies.size(), range, gpus(*most));
-}
-
-/// That of the machine that the scenario itself has, or the only one.
-const Study* study_of_written(const Studies& studies, const std::string& text,
-                              const std::string& file, const std::vector<Override>& sets) {
-  if (studies.size() == 1) return studies.front().get();
-  try {
-    const Scenario own = parse_open_scenario(text, file, sets).scenario;
-    const auto found = std::ranges::find_if(studies, [&](const auto& study) {
-      const Scenario& s = study->scenario();
-      return s.canonical_json == own.canonical_json && s.placement_rule == own.placement_rule;
-    });
-    return found == studies.end() ? nullptr : found->get();
-  } catch (const InputError&) {
-    return nullptr;  // it may lack what -L says
-  }
-}
-
-/// What is said of them: names, and the smallest where all are too large.
-SearchReport report_of(const SearchCommand& o, const Command& command, const Studies& studies) {
-  SearchReport report;
-  report.objective = o.objective;
-  const Scenario& s = studies.front()->scenario();
-  report.tokens = s.training ? s.training->tokens : 0;
-  report.scenario = s.name, report.model = s.model.name;
-  report.cluster = machines_in_words(studies);
-  report.run = run_facts(s, command.line);
-  const bool one_framework = std::ranges::all_of(
-      studies, [&s](const auto& study) { return study->scenario().framework == s.framework; });
-  if (one_framework) {
-    report.framework = s.framework;
-    for (const FrameworkOffer& offer : studies.front()->offers()) {
-      report.limits.push_back({offer.path, offer.values});
-    }
-  }
-  std::int64_t least = s.cluster.world_size();
-  for (const auto& study : studies) least = std::min(least, study->scenario().cluster.world_size());
-  if (o.max_gpus > 0 && least > o.max_gpus) {
-    report.nothing = fmt::format("NO MACHINE OF AT MOST {} GPUS: the smallest has {}",
-                                 human_count(o.max_gpus), human_count(least));
-  }
-  return report;
-}
-
-/// Those of -L, and the fields that the scenario lists values of and -L says nothing about.
-std::vector<Variation> variations_of(const SearchCommand& o, const std::string& text,
-                                     const std::string& file) {
-  std::vector<Variation> out;
-  for (const std::string& v : o.variations) out.push_back(parse_variation(v));
-  for (VariedField& field : varied_fields(text, file, o.scenario.overrides())) {
-    const bool asked = std::ranges::any_of(
-        out, [&](const Variation& v) { return canonical_path(v.path) == field.path; });
-    if (!asked) out.push_back({std::move(field.path), std::move(field.values)});
-  }
-  return out;
-}
-
-Machines machines_of(const SearchCommand& o, const Command& command) {
-  const std::string file = input_name(o.scenario.file);
-  const std::string text = read_text_file(o.scenario.file);
-  const std::vector<Variation> variations = variations_of(o, text, file);
-  Machines out;
-  std::vector<const Scenario*> scenarios;
-  for (const Assignments& machine : combinations(variations)) {
-    out.studies.push_back(std::make_unique<Study>(o, command, text, file, outer_first(machine)));
-    scenarios.push_back(&out.studies.back()->scenario());
-  }
-  require_figures(o, scenarios);
-  out.about = report_of(o, command, out.studies);
-  out.warnings = out.studies.front()->warnings();
-  std::ranges::copy(idle_prices(o.prices, scenarios), std::back_inserter(out.warnings));
-  const auto is_too_large = [&o](const Study& study) {
-    return o.max_gpus > 0 && study.scenario().cluster.world_size() > o.max_gpus;
-  };
-  const Study* written = study_of_written(out.studies, text, file, o.scenario.overrides());
-  if (written != nullptr && !is_too_large(*written)) out.as_written = written;
-  std::erase_if(out.studies, [&](const auto& study) { return is_too_large(*study); });
-  return out;
-}
 
 std::string suffix_of(Dialect dialect) {
   switch (dialect) {
@@ -236,6 +137,29 @@ constexpr const char* kNothingDivides =
 
 constexpr const char* kNotYet = "ENDED BEFORE A LAYOUT THAT FITS WAS FOUND";
 
+constexpr const char* kNotPlanned = "NO LAYOUT THAT FITS CAN BE PLANNED";
+
+/// Where nothing is found for one reason that no layout escapes: throws it.
+void say_why(const SearchReport& report, const Scenario& scenario) {
+  const auto for_all = [&](const SearchRefusal& r) {
+    return r.all && r.why.code == report.refusals.front().why.code;
+  };
+  const SearchCounts& c = report.counts;
+  if (c.simulated + c.does_not_fit + c.open > 0 || report.refusals.empty()) return;
+  if (!std::ranges::all_of(report.refusals, for_all)) return;
+  throw locate(InputError(report.refusals.front().why), scenario);
+}
+
+/// The scenario as written may be none of the layouts that are searched, and better than these.
+void put_first_if_best(const SearchCommand& o, SearchReport& out) {
+  if (!out.own || !out.own->report.memory.fits || out.best.empty()) return;
+  if (!is_better(o, *out.own, out.best.front())) return;
+  out.own_is_best = true;
+  out.best.insert(out.best.begin(), *out.own);
+  out.best.front().settings.clear();
+  if (out.best.size() > o.best) out.best.pop_back();
+}
+
 /// The best, and what they are compared with.
 void report_rows(const SearchCommand& o, const Machines& machines, const std::vector<Ranked>& best,
                  SearchReport& out) {
@@ -249,9 +173,13 @@ void report_rows(const SearchCommand& o, const Machines& machines, const std::ve
   });
   const std::string too_late = leave_the_best(o, rows);
   if (out.nothing.empty()) out.nothing = too_late;
-  if (out.nothing.empty() && out.counts.considered == 0) out.nothing = kNothingDivides;
+  const SearchCounts& c = out.counts;
+  if (out.nothing.empty() && c.considered == 0) out.nothing = kNothingDivides;
+  const bool all_refused = c.refused > 0 && c.simulated + c.does_not_fit == 0;
+  if (out.nothing.empty() && all_refused && c.open == 0) out.nothing = kNotPlanned;
   if (out.nothing.empty() && out.counts.open > 0) out.nothing = kNotYet;
   out.best = std::move(rows);
+  put_first_if_best(o, out);
   out.front = pareto_front(std::move(out.front));
 }
 
@@ -274,6 +202,7 @@ int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ra
   clock.finish();
   records.finish();
   report.interrupted = interrupted;
+  if (!studies.empty()) say_why(report, studies.front()->scenario());
   report_rows(o, machines, ranking.reported(), report);
   if (!report.best.empty()) export_layout(o, report.best.front());
   save_page(o, studies, report);

@@ -18,23 +18,36 @@ namespace {
 /// What the objective makes small, of all layouts of one machine.
 struct Score {
   double fixed = 0, per_second = 0;  // of the step
+  double time_of_token = 0;          // of a step of one second
 
   double of(SimTime step) const { return fixed + per_second * to_seconds(step).value; }
 };
 
 Score score_on(const SearchCommand& o, const Scenario& s) {
   const auto gpus = static_cast<double>(s.cluster.world_size());
-  if (o.objective == "gpus") return {.fixed = gpus};
   const Workload& w = s.workload;
   const DocumentLayout documents = lay_out(w.documents, w.sequence_length);
   const double time_of_token =
       1 / trained_on(s.model, documents, w.sequence_length, w.global_batch).tokens;
   const auto of_each_gpu = [&](double rate) {
-    return Score{.per_second = gpus * (rate > 0 ? rate : 1) * time_of_token};
+    return Score{.per_second = gpus * (rate > 0 ? rate : 1) * time_of_token,
+                 .time_of_token = time_of_token};
   };
+  if (o.objective == "gpus") return {.fixed = gpus, .time_of_token = time_of_token};
   if (o.objective == "energy") return of_each_gpu(s.cluster.rated_power().value);
   if (o.objective == "cost") return of_each_gpu(s.price_per_device_hour);
-  return {.per_second = time_of_token};
+  return {.per_second = time_of_token, .time_of_token = time_of_token};
+}
+
+/// Of a row, in the same order as of its score.
+std::pair<double, double> figures_of(const SearchCommand& o, const SearchRow& row) {
+  const Report& r = row.report;
+  const double time = 1 / r.tokens_per_s;
+  const auto gpus = static_cast<double>(r.world_size);
+  if (o.objective == "gpus") return {gpus, time};
+  if (o.objective == "energy") return {row.energy_kwh_per_billion_tokens, time};
+  if (o.objective != "cost") return {time, time};
+  return {r.price_per_billion_tokens > 0 ? r.price_per_billion_tokens : gpus * time, time};
 }
 
 void require_price_of_known(const std::string& price, std::vector<std::string> devices) {
@@ -90,6 +103,16 @@ void require_of_all(const std::vector<const Scenario*>& machines, F figure, cons
   if (!with.empty() && !without.empty()) refuse_lack(with, without, name, cure);
 }
 
+/// Where none has one, energies cannot be ranked.
+void require_power(const Scenario& machine) {
+  if (machine.cluster.rated_power().value > 0) return;
+  const std::string& device = machine.cluster.device.name;
+  throw InputError({.code = "G024",
+                    .problem = fmt::format("{} has no rated power", device),
+                    .expected = "a rated power of each device, which --objective energy adds up",
+                    .cure = "set cluster.device.power"});
+}
+
 }  // namespace
 
 void require_figures(const SearchCommand& o, const std::vector<const Scenario*>& machines) {
@@ -104,19 +127,21 @@ void require_figures(const SearchCommand& o, const std::vector<const Scenario*>&
         "add its price: --price {}=PRICE");
   }
   if (o.objective == "energy") {
-    require_of_all(
-        machines, [](const Scenario& s) { return s.cluster.rated_power().value; }, "rated power",
-        "set cluster.device.power of {}");
+    const auto power = [](const Scenario& s) { return s.cluster.rated_power().value; };
+    require_of_all(machines, power, "rated power", "set cluster.device.power of {}");
+    require_power(*machines.front());
   }
 }
 
 void Ranking::add(const Scenario& machine, std::size_t study, const std::vector<Found>& found) {
   const Score score = score_on(options_, machine);
   for (const Found& f : found) {
-    if (is_new(machine, f.layout)) all_.push_back({study, f, score.of(f.result.step)});
+    if (!is_new(machine, f.layout)) continue;
+    const double time = score.time_of_token * to_seconds(f.result.step).value;
+    all_.push_back({study, f, score.of(f.result.step), time});
   }
   std::ranges::stable_sort(all_, {},
-                           [](const Ranked& c) { return std::pair(c.score, c.found.result.step); });
+                           [](const Ranked& c) { return std::pair(c.score, c.time_per_token); });
 }
 
 bool Ranking::is_new(const Scenario& machine, const Layout& layout) {
@@ -135,18 +160,27 @@ SimTime Ranking::slowest(const Scenario& machine) const {
   if (all_count || all_.size() < options_.best) return kAny;
   const Ranked& last = all_[options_.best - 1];
   const Score score = score_on(options_, machine);
-  if (score.per_second > 0) {
+  const auto limit = [](double seconds) {
     constexpr double kRounding = 1e-12, kLongestLimit = 1e6;
-    const double seconds = (last.score - score.fixed) / score.per_second * (1 + kRounding);
-    return seconds < kLongestLimit ? to_sim_time(Seconds(seconds)) + 1 : kAny;
-  }
+    return seconds < kLongestLimit ? to_sim_time(Seconds(seconds * (1 + kRounding))) + 1 : kAny;
+  };
+  if (score.per_second > 0) return limit((last.score - score.fixed) / score.per_second);
   if (score.fixed != last.score) return score.fixed < last.score ? kAny : 0;
-  return last.found.result.step;
+  return limit(last.time_per_token / score.time_of_token);
 }
 
 std::vector<Ranked> Ranking::reported() const {
   const std::size_t n = options_.days > 0 ? all_.size() : std::min(all_.size(), options_.best);
   return {all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(n)};
+}
+
+bool is_better(const SearchCommand& o, const SearchRow& row, const SearchRow& other) {
+  if (o.days > 0 && days_of_training(row.report) > o.days) return false;
+  constexpr double kRounding = 1e-9;
+  const auto [score, time] = figures_of(o, row);
+  const auto [other_score, other_time] = figures_of(o, other);
+  if (score < other_score * (1 - kRounding)) return true;
+  return score <= other_score && time < other_time * (1 - kRounding);
 }
 
 std::string leave_the_best(const SearchCommand& o, std::vector<SearchRow>& rows) {

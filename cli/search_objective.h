@@ -13,11 +13,12 @@ namespace plait {
 struct Ranked {
   std::size_t study = 0;
   Found found;
-  double score = 0;  // the objective, of which the best has least
+  double score = 0;           // the objective, of which the best has least
+  double time_per_token = 0;  // s
 };
 
-/// What is found on one machine after another, best first: by the objective, then by step time,
-/// then in the order of machines and of layouts. What two rules place alike counts once.
+/// What is found on one machine after another, best first: by the objective, then by time per
+/// token, then in the order of machines and of layouts. What two rules place alike counts once.
 class Ranking {
  public:
   explicit Ranking(const SearchCommand& options) : options_(options) {}
@@ -37,6 +38,9 @@ class Ranking {
   std::set<std::string> placed_;  // by a rule: machine, layout and devices
 };
 
+/// By the objective, then by step time, of steps that are not too late.
+bool is_better(const SearchCommand& options, const SearchRow& row, const SearchRow& other);
+
 /// Leaves out what does not train in time, and all but the best that are asked for. Returns
 /// "NOTHING IN TIME: ..." where all are too late, else "".
 std::string leave_the_best(const SearchCommand& options, std::vector<SearchRow>& rows);
@@ -51,7 +55,8 @@ std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
                                      const std::vector<const Scenario*>& machines);
 
 /// Throws InputError G024 for a --price of a device that is neither searched nor in the catalogue,
-/// and where the objective needs a price or a power that only some of the machines have.
+/// and where the objective needs a price that only some of the machines have, or a power that not
+/// all have.
 void require_figures(const SearchCommand& options, const std::vector<const Scenario*>& machines);
 
 }  // namespace plait

@@ -6,13 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/search_study.h"
+#include "cli/search_machines.h"
 #include "reports/simulated_layouts.h"
 #include "search/journal.h"
 
 namespace plait {
-
-using Studies = std::vector<std::unique_ptr<Study>>;
 
 class SearchRecords {
  public:

@@ -6,9 +6,12 @@
 
 #include "cli/prediction.h"
 #include "cli/search_objective.h"
+#include "cli/search_settings.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "plan/refusal.h"
+#include "scenarios/overrides.h"
+#include "search/refusals.h"
 #include "search/rule_of_thumb.h"
 #include "search/sharers.h"
 
@@ -18,26 +21,6 @@ namespace {
 /// Each point of the front has less memory than the one before by this share at least.
 constexpr double kFrontStep = 0.05;
 
-/// What --set has to say for the scenario to become the layout: what it or its framework says
-/// otherwise, what it leaves open, and sizes that it writes itself.
-Assignments needed(const Layout& layout, const OpenScenario& open) {
-  const Assignments defaults = settings_of(Layout{}), all = settings_of(layout);
-  const Assignments said = settings_of(layout_of(open.scenario.strategy, open.scenario.workload));
-  Assignments out;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string& path = all[i].first;
-    const SearchField* field = open.find(path);
-    const bool in_section =
-        path.starts_with("strategy.pipeline.") || path.starts_with("strategy.recompute.");
-    const bool is_default = all[i] == defaults[i];
-    const bool is_said = is_default && said[i] == all[i];
-    const bool follows = field == nullptr && (path == "strategy.dp" || is_said);
-    const bool fixed = field == nullptr || !field->open();
-    if (!(in_section ? fixed && is_said : follows)) out.push_back(all[i]);
-  }
-  return out;
-}
-
 std::string words_of(const Layout& layout, const Scenario& s) {
   std::string out = layout_text(s.strategy);
   const bool gathers = sharers_of(layout, s.strategy).zero_stage == 3;
@@ -45,16 +28,27 @@ std::string words_of(const Layout& layout, const Scenario& s) {
   return out + fmt::format(", micro-batch {}", layout.micro_batch);
 }
 
-/// Nothing where the layout is not one of this machine (S001, S002), or of this placement (S007).
+/// Nothing where it is no layout of this machine, or cannot be planned (S codes).
 std::optional<Scenario> as_written(const std::string& text, const std::string& file,
                                    const std::vector<Override>& sets) {
   try {
     return parse_scenario(text, file, sets);
   } catch (const InputError& error) {
-    constexpr std::string_view kOtherMachine[] = {"S001", "S002", "S007"};
-    if (std::ranges::count(kOtherMachine, error.text().code) == 0) throw;
+    if (!error.text().code.starts_with('S')) throw;
     return std::nullopt;
   }
+}
+
+/// What was varied around the layout, which says fields of its own itself.
+Assignments around(const Assignments& machine, const std::vector<std::string>& held) {
+  Assignments out = machine;
+  std::erase_if(out, [&held](const Assignments::value_type& set) {
+    const auto is_said = [path = canonical_path(set.first)](const std::string& field) {
+      return field == path || field.starts_with(path + ".");
+    };
+    return !set.second.starts_with('{') && std::ranges::any_of(held, is_said);
+  });
+  return out;
 }
 
 }  // namespace
@@ -71,7 +65,9 @@ Study::Study(const SearchCommand& options, const Command& command, const std::st
                 "devices with memory of their own", "simulate layouts one by one with `plait run`"),
         open_.scenario);
   }
-  space_ = space_of(open_, options.keep);
+  held_ = kept_ = held_by(machine_, open_);
+  kept_.insert(kept_.end(), options.keep.begin(), options.keep.end());
+  space_ = space_of(open_, kept_);
   open_.scenario.price_per_device_hour = price_of(options.prices, open_.scenario);
   if (options.tokens > 0) {
     if (!open_.scenario.training) open_.scenario.training.emplace();
@@ -97,6 +93,12 @@ std::string Study::identity() const {
   for (const Axis axis : rule.order) placed += fmt::format("{} ", name_of(axis));
   if (rule.stages_per_node > 0) placed += fmt::format("{} stages per node ", rule.stages_per_node);
   return open_.scenario.canonical_json + "\n" + text_of(space_) + placed + "\n";
+}
+
+bool Study::is_written(const OpenScenario& own) const {
+  const Scenario &a = open_.scenario, &b = own.scenario;
+  return a.canonical_json == b.canonical_json && a.placement_rule == b.placement_rule &&
+         said_in(open_) == said_in(own);
 }
 
 Assignments Study::settings(std::uint32_t number) const {
@@ -126,9 +128,9 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
                                       .progress = session.progress,
                                       .threads = options_.jobs});
   const Certificate& c = result.certificate;
-  if (c.refused == c.considered && c.refused > 0 && machine_.empty()) say_why();
-  out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
-                 c.does_not_fit, c.simulated, c.open,      c.gap};
+  out.counts += {c.considered, c.refused, c.too_large, c.too_slow,   c.does_not_fit,
+                 c.simulated,  c.open,    c.gap,       c.gap_of_last};
+  add_refusals(result, out);
   if (options_.wants_front() && !result.best.empty()) {
     walk_front(result.best.front(), searcher, session, out);
   }
@@ -136,46 +138,39 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
   return std::move(result.best);
 }
 
-void Study::say_why() const {
-  const Scenario first = with_layout(open_.scenario, work_->layouts()[0]);
-  try {
-    make_plan(first.model, first.workload, first.strategy);
-  } catch (const InputError& e) {
-    throw locate(e, open_.scenario);
+void Study::add_refusals(const SearchResult& result, SearchReport& out) const {
+  const Certificate& c = result.certificate;
+  const std::vector<Refusal> all = refusals(*work_, result.refused, options_.jobs);
+  const bool nothing_else = c.simulated + c.does_not_fit + c.open == 0;
+  for (const Refusal& r : all) {
+    out.refusals.push_back({machine_, r.why, r.layouts, nothing_else && all.size() == 1});
   }
 }
 
 std::optional<SearchRow> Study::own() const {
   if (!own_) return std::nullopt;
   const Strategy& s = own_->strategy;
-  return row(layout_of(s, own_->workload), 0, s.pipeline);
+  try {
+    return row(layout_of(s, own_->workload), 0, s.pipeline);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<SearchRow> Study::guides() const {
-  const auto found = rule_of_thumb(open_.scenario, costs_);
+  const auto found = rule_of_thumb(open_.scenario, costs_, offered_in(open_));
   if (!found) return std::nullopt;
   return row(found->layout, 0, {});
 }
 
 SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
-  const PipelineOptions& open = open_.scenario.strategy.pipeline;
   Scenario s = with_layout(open_.scenario, layout);
   s.flow_network = false;  // W006
   s.strategy.pipeline.ends_are_layers = pieces.ends_are_layers;
   s.strategy.pipeline.stage_tp = pieces.stage_tp;
   SearchRow out;
-  out.machine = machine_;
-  out.settings = needed(layout, open_);
-  if (s.strategy.pipeline.stage_layers != open.stage_layers) {
-    out.settings.emplace_back("strategy.pipeline.stage_layers", "[]");
-  }
-  if (pieces.ends_are_layers != open.ends_are_layers) {
-    out.settings.emplace_back("strategy.pipeline.ends_are_layers", "false");
-  }
-  if (pieces.stage_tp != open.stage_tp) out.settings.emplace_back("strategy.stage_tp", "[]");
-  if (s.strategy.recompute.modules != open_.scenario.strategy.recompute.modules) {
-    out.settings.emplace_back("strategy.recompute.modules", "[]");
-  }
+  out.machine = around(machine_, held_);
+  out.settings = settings_for(layout, s.strategy, open_, held_);
   out.layout = words_of(layout, s);
   out.report = report_of(s, costs_, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;

@@ -12,6 +12,7 @@
 #include "reports/search.h"
 #include "reports/vary.h"
 #include "scenarios/open.h"
+#include "search/held_fields.h"
 #include "search/open_space.h"
 #include "search/search.h"
 
@@ -45,7 +46,13 @@ class Study {
   const Scenario& scenario() const { return open_.scenario; }
   const Assignments& machine() const { return machine_; }
   /// What its framework limits the search to.
-  std::vector<FrameworkOffer> offers() const { return offers_in(open_, options_.keep); }
+  std::vector<FrameworkOffer> offers() const { return offers_in(open_, kept_); }
+  /// -L says fields of the layout.
+  bool holds_fields() const { return !held_.empty(); }
+  /// It is the scenario as written, which `own` is: -L says what that says itself.
+  bool is_written(const OpenScenario& own) const;
+  /// Fields that might have several values and have one in all layouts.
+  std::vector<HeldField> held_fields() const { return plait::held_fields(open_, space_); }
   /// But for options without effect (W001): they are what is searched.
   std::vector<std::string> warnings() const;
   /// What is searched, to the last bit: spaces of one text have the same layouts with the same
@@ -71,14 +78,13 @@ class Study {
 
   /// The report of a layout that was found here.
   SearchRow row(const Found& found) const { return row(found.layout, found.bound, {}); }
-  /// Of the scenario as it is written, and of what the guides say; nothing where it leaves fields
-  /// open, or they have no answer.
+  /// Of the scenario as it is written; nothing where it leaves fields open, or cannot be planned.
   std::optional<SearchRow> own() const;
+  /// Of what the guides say; nothing where they have no answer.
   std::optional<SearchRow> guides() const;
 
  private:
-  /// Where no layout can be planned: throws as the first of them does.
-  void say_why() const;
+  void add_refusals(const SearchResult& result, SearchReport& out) const;
   /// `pieces`: what the scenario itself says of its stages and no layout does.
   SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
@@ -90,6 +96,8 @@ class Study {
   const Command& command_;
   Assignments machine_;
   OpenScenario open_;
+  std::vector<std::string> held_;  // fields that are searched, and that machine_ says
+  std::vector<std::string> kept_;  // these and those of --keep
   Space space_;
   CostModel costs_;
   std::optional<Scenario> own_;

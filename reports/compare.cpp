@@ -90,8 +90,7 @@ std::string sizes_of(const std::vector<const Report*>& reports) {
   if (reports.empty()) return "";
   const auto [least, most] =
       std::ranges::minmax_element(reports, {}, [](const Report* r) { return tokens_of(*r); });
-  // A packed batch may differ by its padding.
-  if (tokens_of(**most) <= 1.01 * tokens_of(**least)) return "";
+  if (same_batch(**least, **most)) return "";
   return fmt::format("the steps are of {} to {} tokens: compare tokens/s, not step times",
                      human_rate(tokens_of(**least)), human_rate(tokens_of(**most)));
 }
@@ -126,6 +125,16 @@ Span fits_cell(const Report& r) { return r.memory.fits ? Span{"yes"} : Span{"NO"
 
 double step_time_difference(const Report& report, const Report& reference) {
   return reference.step_time_s > 0 ? report.step_time_s / reference.step_time_s - 1 : 0;
+}
+
+bool same_batch(const Report& a, const Report& b) {
+  const auto [least, most] = std::minmax({tokens_of(a), tokens_of(b)});
+  return most <= 1.01 * least;
+}
+
+double time_per_token_difference(const Report& report, const Report& reference) {
+  if (same_batch(report, reference)) return step_time_difference(report, reference);
+  return report.tokens_per_s > 0 ? reference.tokens_per_s / report.tokens_per_s - 1 : 0;
 }
 
 std::string comparison_text(const std::vector<Candidate>& candidates, const TerminalStyle& style) {

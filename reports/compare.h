@@ -24,6 +24,12 @@ std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates
 /// step time / step time of the reference - 1.
 double step_time_difference(const Report& report, const Report& reference);
 
+/// Whether steps are of as many tokens, as far as a packed batch's padding lets them.
+bool same_batch(const Report& a, const Report& b);
+
+/// The same where steps are of one batch; else of the time per token.
+double time_per_token_difference(const Report& report, const Report& reference);
+
 /// A part of the step time that differs between two reports.
 struct Difference {
   std::string group;  // "bubble"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "reports/compare.h"
 #include "reports/csv.h"
@@ -71,7 +70,7 @@ TableRow row_of(const std::string& name, const SearchRow& row, const Report& bes
   TableRow out = {
       name,
       {{human_time(r.step_time_s)},
-       {is_best ? "-" : human_change(step_time_difference(r, best))},
+       {is_best ? "-" : human_change(time_per_token_difference(r, best))},
        {human_rate(r.tokens_per_s_per_gpu)},
        {human_percent(r.mfu)},
        {human_bytes(r.memory.peak_memory_bytes), r.memory.fits ? Ink::kPlain : Ink::kBad}},
@@ -101,29 +100,6 @@ std::string why_slower(const Report& best, const Report& row) {
                                 human_time(d.change_s)));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string proof_of(const SearchCounts& c) {
-  std::string out = fmt::format("{} layouts: {} simulated, {} do not fit, {} provably slower",
-                                human_count(c.considered), human_count(c.simulated),
-                                human_count(c.too_large + c.does_not_fit), human_count(c.too_slow));
-  if (c.refused > 0) out += fmt::format(", {} cannot be planned", human_count(c.refused));
-  if (c.open == 0) return out + "; none is faster";
-  if (std::isinf(c.gap)) return out + fmt::format(", {} undecided", human_count(c.open));
-  return out + fmt::format(", {} undecided, of which one may be up to {} faster",
-                           human_count(c.open), human_percent(c.gap));
-}
-
-/// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none,
-/// full"
-std::string limits_of(const SearchReport& s) {
-  if (s.limits.empty()) return "";
-  std::vector<std::string> parts;
-  for (const SearchLimit& limit : s.limits) {
-    parts.push_back(fmt::format("{} {}", limit.path.substr(limit.path.find('.') + 1),
-                                fmt::join(limit.values, ", ")));
-  }
-  return fmt::format("limited to what {} has: {}", s.framework, fmt::join(parts, "; "));
 }
 
 /// A row by the name that the lines below say the layout of, and what else is said of it.
@@ -170,7 +146,7 @@ std::vector<Named> best_of_families(const std::vector<SearchRow>& rows) {
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (others[i].empty()) continue;
-    const double change = step_time_difference(others[i].back()->report, out[i].row->report);
+    const double change = time_per_token_difference(others[i].back()->report, out[i].row->report);
     out[i].note = fmt::format("and {} like it, with other chunks or shards: {} at most",
                               others[i].size(), human_change(change));
   }
@@ -192,7 +168,8 @@ void add_table(const std::string& title, const std::vector<Named>& rows, const R
       out.push_back({{pad_right(label, kName)}, {std::move(part)}});
       label.clear();
     }
-    const std::string why = &row->report == &best ? "" : why_slower(best, row->report);
+    const bool alike = same_batch(best, row->report);  // else parts of their steps say little
+    const std::string why = &row->report == &best || !alike ? "" : why_slower(best, row->report);
     if (!why.empty()) out.push_back({{pad_right("", kName)}, {"to the best: " + why, Ink::kDim}});
     if (!note.empty()) out.push_back({{pad_right("", kName)}, {note, Ink::kDim}});
   }
@@ -226,13 +203,27 @@ Tree tree_of(const std::vector<SearchRow>& rows) {
   return out;
 }
 
+Tree tree_of(const std::vector<SearchRefusal>& refusals) {
+  Tree out = Tree::array();
+  for (const SearchRefusal& r : refusals) {
+    out.push_back({{"code", r.why.code},
+                   {"problem", r.why.problem},
+                   {"field", r.why.where.path},
+                   {"cure", r.why.cure},
+                   {"machine", tree_of(r.machine)},
+                   {"layouts", r.layouts},
+                   {"all", r.all}});
+  }
+  return out;
+}
+
 }  // namespace
 
 SearchCounts& SearchCounts::operator+=(const SearchCounts& o) {
   considered += o.considered, refused += o.refused, too_large += o.too_large;
   too_slow += o.too_slow, does_not_fit += o.does_not_fit;
   simulated += o.simulated, open += o.open;
-  gap = std::max(gap, o.gap);
+  gap = std::max(gap, o.gap), gap_of_last = std::max(gap_of_last, o.gap_of_last);
   return *this;
 }
 
@@ -245,11 +236,8 @@ std::string machine_words(const Assignments& machine) {
 }
 
 std::string search_text(const SearchReport& s, const TerminalStyle& style) {
-  std::vector<Line> out = {{{s.scenario, Ink::kBold}, {"  " + s.model + " on " + s.cluster}},
-                           {{proof_of(s.counts)}}};
-  for (std::string& part : wrap(limits_of(s), style.width)) {
-    if (!part.empty()) out.push_back({{std::move(part), Ink::kDim}});
-  }
+  std::vector<Line> out = {{{s.scenario, Ink::kBold}, {"  " + s.model + " on " + s.cluster}}};
+  for (Line& line : search_notes(s, style.width)) out.push_back(std::move(line));
   out.emplace_back();
   if (s.best.empty()) {
     out.push_back({{s.nothing.empty() ? "NOTHING FITS" : s.nothing, Ink::kBad}});
@@ -257,12 +245,17 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
   }
   const Report& best = s.best.front().report;
   std::vector<Named> rows = best_of_families(s.best);
+  if (s.own_is_best)
+    rows.front().note = "as written, which is none of the layouts that are searched";
   if (s.own) rows.push_back({"as written", &*s.own});
   if (s.rule_of_thumb) rows.push_back({"rule of thumb", &*s.rule_of_thumb});
   const Extra extra = extra_of(s);
   add_table("", rows, best, extra, style.width, out);
   if (!s.front.empty()) {
     add_table("front", numbered(s.front, "f"), best, extra, style.width, out);
+  }
+  for (std::string& part : wrap(held_words(s), style.width)) {
+    if (!part.empty()) out.push_back({{std::move(part), Ink::kDim}});
   }
   std::string text = render(out, style);
   const Assignments changes = assignments_of(s.best.front());
@@ -287,13 +280,17 @@ std::string search_json(const SearchReport& s) {
                 {"does_not_fit", c.does_not_fit},
                 {"simulated", c.simulated},
                 {"undecided", c.open},
-                {"gap", c.gap}}},
+                {"gap", c.gap},
+                {"gap_of_last", c.gap_of_last}}},
               {"best", tree_of(s.best)}};
   if (!s.limits.empty()) {
     Tree limits = Tree::object();
     for (const SearchLimit& limit : s.limits) limits[limit.path] = limit.values;
     out["framework"] = {{"name", s.framework}, {"limits", limits}};
   }
+  out["network"] = "analytic";
+  out["held"] = tree_of(s.held);
+  if (!s.refusals.empty()) out["refusals"] = tree_of(s.refusals);
   if (!s.nothing.empty()) out["nothing"] = s.nothing;
   if (s.tokens > 0) out["tokens"] = s.tokens;
   if (!s.front.empty()) out["front"] = tree_of(s.front);

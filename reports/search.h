@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "reports/report.h"
 #include "reports/terminal.h"
 #include "reports/vary.h"
@@ -27,8 +28,8 @@ struct SearchCounts {
   std::int64_t considered = 0, refused = 0, too_large = 0, too_slow = 0, does_not_fit = 0,
                simulated = 0, open = 0;
   /// An undecided layout may be faster than the best by this fraction at most; infinite: none was
-  /// found.
-  double gap = 0;
+  /// found. The same of the last one found.
+  double gap = 0, gap_of_last = 0;
   SearchCounts& operator+=(const SearchCounts& other);
 };
 
@@ -36,6 +37,14 @@ struct SearchCounts {
 struct SearchLimit {
   std::string path;
   std::vector<std::string> values;
+};
+
+/// An error that refuses layouts, of one machine.
+struct SearchRefusal {
+  Assignments machine;
+  InputError::Text why;
+  std::int64_t layouts = 0;
+  bool all = false;  // that might be among the best
 };
 
 struct SearchReport {
@@ -48,7 +57,11 @@ struct SearchReport {
   std::vector<SearchRow> front;  // pareto_front of all, if asked for
   double tokens = 0;             // to be trained on; 0: not said
   SearchCounts counts;
-  std::string nothing;  // why `best` is empty although layouts fit, or might
+  std::vector<SearchRefusal> refusals;
+  Assignments held;          // fields that all layouts have as written, and might have otherwise
+  std::string nothing;       // why `best` is empty although layouts fit, or might
+  bool own_is_best = false;  // the first of `best` is `own`, which is not among those searched
+  bool flow_asked = false;   // but layouts are simulated with the analytic network
   bool interrupted = false;
 };
 
@@ -58,6 +71,11 @@ std::vector<SearchRow> pareto_front(std::vector<SearchRow> rows);
 
 /// Of the whole training, with what fails; 0: it is not described.
 double days_of_training(const Report& report);
+
+/// What is said below the proof: what limits the search, why layouts are refused, the network.
+std::vector<Line> search_notes(const SearchReport& report, int width);
+/// "held as written: tensor.overlap weight-grad, ...", or "".
+std::string held_words(const SearchReport& report);
 
 std::string search_text(const SearchReport& report, const TerminalStyle& style);
 std::string search_json(const SearchReport& report);

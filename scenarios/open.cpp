@@ -33,11 +33,12 @@ bool holds_open(const Json& json) {
 constexpr std::pair<const char*, const char*> kSections[] = {{"strategy.pipeline", "schedule"},
                                                              {"strategy.recompute", "kind"}};
 
-/// A section that is open as a whole leaves open what its text stands for.
+/// A section that is no object says what its text stands for, or leaves it open.
 void open_sections(JsonDocument& document) {
   for (const auto& [section, key] : kSections) {
     const Json* json = document.root().find_path(section);
-    if (json != nullptr && is_open(*json)) document.wrap(split_path(section), key);
+    if (json == nullptr) continue;
+    if (json->is(Json::Kind::kText) || is_open(*json)) document.wrap(split_path(section), key);
   }
 }
 

@@ -38,21 +38,26 @@ Scenario with_layout(const Scenario& scenario, const Layout& layout) {
   return out;
 }
 
+Evaluation price(const Scenario& scenario, const CostModel& costs, const Layout& layout,
+                 SimTime limit) {
+  const Scenario s = with_layout(scenario, layout);
+  const std::optional<ToldStep> told = step_of_few(s, costs);
+  if (told && told->step > limit) return {told->step, {}, {}};
+  if (told) {
+    const auto uses = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
+                                           told->microbatches);
+    if (uses) return with_memory(told->step, *uses, s);
+  }
+  const Plan plan = make_plan(s.model, s.workload, s.strategy);
+  const SimTime step = told ? told->step : step_of_all(plan, s, costs);
+  if (step > limit) return {step, {}, {}};
+  return with_memory(step, stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels), s);
+}
+
 std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& costs,
                                    const Layout& layout, SimTime limit) {
   try {
-    const Scenario s = with_layout(scenario, layout);
-    const std::optional<ToldStep> told = step_of_few(s, costs);
-    if (told && told->step > limit) return Evaluation{told->step, {}, {}};
-    if (told) {
-      const auto uses = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
-                                             told->microbatches);
-      if (uses) return with_memory(told->step, *uses, s);
-    }
-    const Plan plan = make_plan(s.model, s.workload, s.strategy);
-    const SimTime step = told ? told->step : step_of_all(plan, s, costs);
-    if (step > limit) return Evaluation{step, {}, {}};
-    return with_memory(step, stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels), s);
+    return price(scenario, costs, layout, limit);
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -21,7 +21,12 @@ struct Evaluation {
 /// The scenario with this layout.
 Scenario with_layout(const Scenario& scenario, const Layout& layout);
 
-/// Nothing where the layout cannot be planned. Beyond `limit` the memory is not counted: it is 0.
+/// Beyond `limit` the memory is not counted: it is 0. Throws InputError where the layout cannot be
+/// planned.
+Evaluation price(const Scenario& scenario, const CostModel& costs, const Layout& layout,
+                 SimTime limit);
+
+/// The same; nothing where the layout cannot be planned.
 std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& costs,
                                    const Layout& layout, SimTime limit);
 

@@ -156,6 +156,15 @@ void require_named_axes(const OpenScenario& open, const Space& space) {
                open.scenario);
 }
 
+/// Fields that are searched only where the scenario opens them, and what "auto" stands for there.
+const std::vector<std::pair<std::string_view, std::vector<std::string>>>& seldom() {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string>>> all = {
+      {"strategy.fsdp_options.prefetch", {"0", "1", "2", "4"}},
+      {"strategy.keep_weight_shard", {"false", "true"}},
+  };
+  return all;
+}
+
 /// Whether all values of the field are searched.
 bool is_whole(const std::string& path, const OpenScenario& open,
               const std::vector<std::string>& keep) {
@@ -164,30 +173,56 @@ bool is_whole(const std::string& path, const OpenScenario& open,
   return field != nullptr && field->all;
 }
 
-/// What the scenario says itself, or its default.
-std::string own_value(const std::string& path, const OpenScenario& open) {
-  const SearchField* field = open.find(path);  // sizes of axes are there alone
-  if (field != nullptr && field->values.size() == 1) return field->values.front();
-  for (const auto& [said, value] :
-       settings_of(layout_of(open.scenario.strategy, open.scenario.workload))) {
-    if (said == path) return value;
+const Knob& knob_of(const std::string& path) {
+  const auto found = std::ranges::find(knobs(), path, &Knob::path);
+  PLAIT_CHECK(found != knobs().end(), "a field that is searched");
+  return *found;
+}
+
+void limit_to(const std::vector<FrameworkOffer>& offers, const Scenario& s, Space& space) {
+  for (const FrameworkOffer& offer : offers) {
+    knob_of(offer.path).read({offer.path, {}, false, true, offer.values}, space);
+    if (offer.path != "strategy.recompute.kind") continue;
+    std::erase_if(space.recompute,
+                  [&s](Recompute r) { return !recomputes(r, s.model, s.workload, s.strategy); });
   }
-  PLAIT_CHECK(false, "a layout says each field that is searched");
-  return "";
+}
+
+/// Of the framework, with what the scenario says itself.
+std::vector<FrameworkOffer> all_offers(const OpenScenario& open) {
+  const Framework* framework = find_framework(open.scenario.framework);
+  if (framework == nullptr) return {};
+  std::vector<FrameworkOffer> out = framework->offers;
+  const auto said = said_in(open);
+  for (FrameworkOffer& offer : out) {
+    const auto own = std::ranges::find(said, offer.path, [](const auto& s) { return s.first; });
+    PLAIT_CHECK(own != said.end(), "a layout says each field that is searched");
+    if (std::ranges::count(offer.values, own->second) == 0) offer.values.push_back(own->second);
+  }
+  return out;
 }
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> said_in(const OpenScenario& open) {
+  auto out = settings_of(layout_of(open.scenario.strategy, open.scenario.workload));
+  for (auto& [path, value] : out) {
+    const SearchField* field = open.find(path);  // sizes of axes are there alone
+    if (field != nullptr && field->values.size() == 1) value = field->values.front();
+  }
+  return out;
+}
+
+Space offered_in(const OpenScenario& open) {
+  Space out;
+  limit_to(all_offers(open), open.scenario, out);
+  return out;
+}
+
 std::vector<FrameworkOffer> offers_in(const OpenScenario& open,
                                       const std::vector<std::string>& keep) {
-  const Framework* framework = find_framework(open.scenario.framework);
-  if (framework == nullptr) return {};
-  std::vector<FrameworkOffer> out = framework->offers;
+  std::vector<FrameworkOffer> out = all_offers(open);
   std::erase_if(out, [&](const FrameworkOffer& o) { return !is_whole(o.path, open, keep); });
-  for (FrameworkOffer& offer : out) {
-    const std::string own = own_value(offer.path, open);
-    if (std::ranges::count(offer.values, own) == 0) offer.values.push_back(own);
-  }
   return out;
 }
 
@@ -205,14 +240,11 @@ Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
       k.read(*field, space);
     }
   }
-  for (const FrameworkOffer& offer : offers_in(open, keep)) {
-    const auto k = std::ranges::find(knobs(), offer.path, &Knob::path);
-    PLAIT_CHECK(k != knobs().end(), "a profile offers values of fields that are searched");
-    k->read({offer.path, {}, false, true, offer.values}, space);
-    if (offer.path != "strategy.recompute.kind") continue;
-    const Scenario& s = open.scenario;
-    std::erase_if(space.recompute,
-                  [&s](Recompute r) { return !recomputes(r, s.model, s.workload, s.strategy); });
+  limit_to(offers_in(open, keep), open.scenario, space);
+  for (const auto& [path, values] : seldom()) {
+    const SearchField* field = open.find(std::string(path));
+    if (field != nullptr && field->all)
+      knob_of(field->path).read({field->path, {}, false, true, values}, space);
   }
   require_modules(open, space);
   require_named_axes(open, space);

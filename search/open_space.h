@@ -2,6 +2,7 @@
 // What a scenario asks to be searched.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scenarios/framework.h"
@@ -14,6 +15,12 @@ namespace plait {
 /// and what the scenario says itself.
 std::vector<FrameworkOffer> offers_in(const OpenScenario& open,
                                       const std::vector<std::string>& keep = {});
+
+/// What the scenario says itself of each field that may be searched, or its default.
+std::vector<std::pair<std::string, std::string>> said_in(const OpenScenario& open);
+
+/// All fields open, within what the framework has and what the scenario says itself.
+Space offered_in(const OpenScenario& open);
 
 /// The fields that the scenario leaves open, within the values that it names or that its framework
 /// offers; all others are as they are there, and dp is what is left of the devices unless it is

@@ -140,6 +140,7 @@ class Run {
     Certificate& c = out_.certificate;
     if (answer.refused()) {
       ++c.refused;
+      out_.refused.emplace_back(candidate.number, answer);
       return;
     }
     if (answer.step > known) {
@@ -179,14 +180,21 @@ class Run {
     c.too_large = left_.too_large();
     c.too_slow = left.beyond;
     c.open = left.within;
-    const SimTime best_known = out_.best.empty() ? limit() : out_.best.front().result.step;
+    if (left_.refused() > 0) list_unbounded();
     if (c.open == 0) return;
-    if (best_known == std::numeric_limits<SimTime>::max()) {
-      c.gap = std::numeric_limits<double>::infinity();
-      return;
+    c.gap = gap_to(out_.best.empty() ? limit() : out_.best.front().result.step);
+    c.gap_of_last = gap_to(out_.best.empty() ? limit() : out_.best.back().result.step);
+  }
+  /// How much faster than `step` what is left may be.
+  double gap_to(SimTime step) const {
+    if (step == std::numeric_limits<SimTime>::max()) return std::numeric_limits<double>::infinity();
+    const auto least = static_cast<double>(left_.first().bound);
+    return std::max(0.0, 1 - least / static_cast<double>(step));
+  }
+  void list_unbounded() {
+    for (std::uint32_t i = 0; i < s_.bounds_.size(); ++i) {
+      if (s_.bounds_[i].refused()) out_.refused.emplace_back(i, s_.bounds_[i]);
     }
-    const auto best = static_cast<double>(best_known);
-    c.gap = std::max(0.0, 1 - static_cast<double>(left_.first().bound) / best);
   }
 
   Searcher& s_;
@@ -217,7 +225,7 @@ SearchResult Searcher::run(const SearchOptions& options) {
   if (bound_all(options.stop)) return Run(*this, options).run();
   SearchResult out;
   out.certificate.considered = out.certificate.open = std::ssize(work_.layouts());
-  out.certificate.gap = std::numeric_limits<double>::infinity();
+  out.certificate.gap = out.certificate.gap_of_last = std::numeric_limits<double>::infinity();
   return out;
 }
 

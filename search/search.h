@@ -10,6 +10,7 @@
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "search/work.h"
@@ -55,11 +56,15 @@ struct Certificate {
   /// How much faster than the best found an undecided layout could be: 0.05 is 5 %. 0: proven;
   /// infinite: none was found.
   double gap = 0;
+  /// The same of the last of those that were found.
+  double gap_of_last = 0;
 };
 
 struct SearchResult {
   std::vector<Found> best;  // fastest first; ties in the order of the space
   Certificate certificate;
+  /// What cannot be planned, with what is known of it.
+  std::vector<std::pair<std::uint32_t, Answer>> refused = {};
 };
 
 /// A layout with its simulation, and what was known before.

@@ -208,11 +208,7 @@ class Shapes {
     }
   }
   void schedules(std::int64_t microbatches) {
-    if (layout_.pp == 1) {
-      // Without a pipeline every schedule is this one.
-      layout_.schedule = Schedule::k1f1b;
-      return pieces(1);
-    }
+    if (layout_.pp == 1) return without_pipeline();
     for (const ScheduleKind& kind : kSchedules) {
       const bool searched = kind.searched || kind.schedule == of_.base.schedule;
       if (space_.schedule.empty() ? !searched : !allows(space_.schedule, kind.schedule)) {
@@ -232,6 +228,20 @@ class Shapes {
         }
       }
     }
+  }
+  /// Every schedule is 1F1B then, but for GPipe, which is tried where somebody asks for it.
+  void without_pipeline() {
+    const std::vector<Schedule>& asked = space_.schedule;
+    const auto is_gpipe = [](Schedule s) { return s == Schedule::kGpipe; };
+    const bool gpipe =
+        asked.empty() ? is_gpipe(of_.base.schedule) : allows(asked, Schedule::kGpipe);
+    if (asked.empty() || !std::ranges::all_of(asked, is_gpipe)) {
+      layout_.schedule = Schedule::k1f1b;
+      pieces(1);
+    }
+    if (!gpipe || must_pair()) return;  // S039
+    layout_.schedule = Schedule::kGpipe;
+    pieces(1);
   }
   /// As strategy_of has them.
   PipelineOptions turns() const {

@@ -2,7 +2,9 @@
 
 #include <mutex>
 
+#include "core/error.h"
 #include "core/parallel.h"
+#include "search/refusals.h"
 
 namespace plait {
 namespace {
@@ -69,8 +71,12 @@ void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, A
 }
 
 Answer SearchWork::simulated(const Layout& layout, SimTime limit) const {
-  const std::optional<Evaluation> e = evaluate(scenario_, costs_, layout, limit);
-  return e ? Answer{e->step, e->memory.value, e->room.value} : Answer{};
+  try {
+    const Evaluation e = price(scenario_, costs_, layout, limit);
+    return {e.step, e.memory.value, e.room.value};
+  } catch (const InputError& e) {
+    return {-number_of(e.text().code)};
+  }
 }
 
 }  // namespace plait

@@ -23,12 +23,14 @@ struct Question {
 
 /// Of one layout. Plain numbers, which travel between processes and into files as they are.
 struct Answer {
-  static constexpr SimTime kRefused = -1;  // the layout cannot be planned
-  SimTime step = kRefused;                 // of kSimulate exact; of the bounds at least
-  std::int64_t memory = 0;                 // bytes of the fullest rank, likewise; 0: not counted
-  std::int64_t room = 0;                   // of kSimulate: Evaluation::room, bytes
+  static constexpr SimTime kRefused = -1;
+  /// Of kSimulate exact; of the bounds at least. Negative: the layout cannot be planned, and of
+  /// kSimulate this is -number_of(the error's code).
+  SimTime step = kRefused;
+  std::int64_t memory = 0;  // bytes of the fullest rank, likewise; 0: not counted
+  std::int64_t room = 0;    // of kSimulate: Evaluation::room, bytes
 
-  bool refused() const { return step == kRefused; }
+  bool refused() const { return step < 0; }
   Evaluation evaluation() const { return {step, Bytes(memory), Bytes(room)}; }
   bool operator==(const Answer&) const = default;
 };
@@ -46,6 +48,7 @@ class SearchWork {
   SearchWork& operator=(const SearchWork&) = delete;
 
   const Scenario& scenario() const { return scenario_; }
+  const CostModel& costs() const { return costs_; }
   const Layouts& layouts() const { return layouts_; }
   /// On `threads` threads; one question at a time. The same answers for any number of threads.
   Answers answer(const Question& question, int threads, const Heard& heard = {});

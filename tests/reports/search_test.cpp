@@ -84,6 +84,28 @@ TEST(SearchText, OfAFamilyTheBestStandsForAll) {
   EXPECT_EQ(nlohmann::json::parse(search_json(report))["best"].size(), 4U);
 }
 
+TEST(SearchText, ABestThatIsProvenIsSaidToBeThoughLayoutsAreUndecided) {
+  SearchReport report = answer();
+  report.best.push_back(row(true));
+  report.counts.open = 7, report.counts.gap_of_last = 0.25;
+  EXPECT_TRUE(
+      says(text_of(report), "7 undecided; the best is proven, places 2 to 2 may be up to 25"))
+      << text_of(report);
+  report.counts.gap = 0.125;
+  EXPECT_TRUE(says(text_of(report), "7 undecided, of which one may be up to 12.5 % faster"));
+}
+
+TEST(SearchText, TheMostFrequentErrorsAreNamed) {
+  SearchReport report = answer();
+  for (int i = 1; i <= 5; ++i)
+    report.refusals.push_back({{}, {"S00" + std::to_string(i), "no"}, i});
+  const std::string text = text_of(report);
+  EXPECT_TRUE(says(text, "5 cannot be planned: S005, no\n4 cannot")) << text;
+  EXPECT_TRUE(says(text, "and 2 more errors")) << text;
+  EXPECT_FALSE(says(text, "S001")) << text;
+  EXPECT_EQ(nlohmann::json::parse(search_json(report))["refusals"].size(), 5U);
+}
+
 /// Days, price and GPUs of a training stand beside the usual columns, in one line each.
 TEST(SearchText, NoRowIsWiderThanTheTerminal) {
   SearchReport report = answer();

@@ -137,6 +137,7 @@ inline Case searchable() {
   c.strategy.pipeline = {};
   if (pick(0, 2) == 0) mix(c);
   if (pick(0, 3) == 0) list_layers(c);
+  if (pick(0, 3) == 0) c.strategy.pipeline.schedule = Schedule::kGpipe;
   const std::int64_t stages = c.strategy.mesh[Axis::kPp];
   if (stages > 1 && pick(0, 2) == 0) c.strategy.pipeline.microbatch_group = stages + pick(0, 2);
   const bool latents = pick(0, 3) == 0;

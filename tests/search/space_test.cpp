@@ -58,6 +58,25 @@ TEST(Space, HoldsWhatIsGiven) {
   }
 }
 
+// All forward passes before the first backward one are another plan, be it of one stage.
+TEST(Space, GpipeOfOneStageIsTriedWhereItIsAskedFor) {
+  Scenario s = one_node();
+  const auto schedules = [&s](const Space& space) {
+    std::set<Schedule> out;
+    for (const Layout& l : layouts_of(s, space)) out.insert(l.schedule);
+    return out;
+  };
+  Space space;
+  space.pp = {1};
+  EXPECT_EQ(schedules(space), std::set{Schedule::k1f1b});
+  space.schedule = {Schedule::kGpipe};
+  EXPECT_EQ(schedules(space), std::set{Schedule::kGpipe});
+  space.schedule = {Schedule::kGpipe, Schedule::kZbH1};
+  EXPECT_EQ(schedules(space), (std::set{Schedule::kGpipe, Schedule::k1f1b}));
+  space.schedule.clear(), s.strategy.pipeline.schedule = Schedule::kGpipe;
+  EXPECT_EQ(schedules(space), (std::set{Schedule::kGpipe, Schedule::k1f1b}));
+}
+
 TEST(Space, ALayoutIsItsOwnSpace) {
   const Scenario s = one_node();
   for (const Layout& l : layouts_of(s)) {

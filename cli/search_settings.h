@@ -1,0 +1,22 @@
+#pragma once
+// What --set has to say for a scenario to become a layout that a search found.
+
+#include <string>
+#include <vector>
+
+#include "reports/vary.h"
+#include "scenarios/open.h"
+#include "search/layout.h"
+
+namespace plait {
+
+/// Fields that `search` would choose and that `assignments` say, of themselves or in a section.
+std::vector<std::string> held_by(const Assignments& assignments, const OpenScenario& open);
+
+/// What the scenario leaves open or says otherwise, in the file or by its framework, and the fields
+/// of `held`, whatever it says of them; and what would be refused beside the layout, or change it,
+/// reset. `made`: the layout as a strategy.
+Assignments settings_for(const Layout& layout, const Strategy& made, const OpenScenario& open,
+                         const std::vector<std::string>& held);
+
+}  // namespace plait

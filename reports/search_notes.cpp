@@ -1,0 +1,115 @@
+// What a search says above and below its table: the proof, what limits it, and what it leaves as it
+// is.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "reports/compare.h"
+#include "reports/human.h"
+#include "reports/search.h"
+
+namespace plait {
+namespace {
+
+std::string without_section(const std::string& path) { return path.substr(path.find('.') + 1); }
+
+/// "; none is faster", or how far what is undecided may be off.
+std::string gap_of(const SearchReport& s) {
+  const SearchCounts& c = s.counts;
+  if (c.open == 0) return "; none is faster";
+  const std::string open = fmt::format(", {} undecided", human_count(c.open));
+  if (std::isinf(c.gap)) return open;
+  if (c.gap > 0)
+    return open + fmt::format(", of which one may be up to {} faster", human_percent(c.gap));
+  if (c.gap_of_last == 0) return open + "; none is faster";
+  if (s.best.size() < 2) return open + "; the best is proven";
+  return open + fmt::format("; the best is proven, places 2 to {} may be up to {} faster",
+                            s.best.size(), human_percent(c.gap_of_last));
+}
+
+std::string proof_of(const SearchReport& s) {
+  const SearchCounts& c = s.counts;
+  std::string out = fmt::format("{} layouts: {} simulated, {} do not fit, {} provably slower",
+                                human_count(c.considered), human_count(c.simulated),
+                                human_count(c.too_large + c.does_not_fit), human_count(c.too_slow));
+  if (c.refused > 0) out += fmt::format(", {} cannot be planned", human_count(c.refused));
+  return out + gap_of(s);
+}
+
+/// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none,
+/// full"
+std::string limits_of(const SearchReport& s) {
+  if (s.limits.empty()) return "";
+  std::vector<std::string> parts;
+  for (const SearchLimit& limit : s.limits) {
+    parts.push_back(
+        fmt::format("{} {}", without_section(limit.path), fmt::join(limit.values, ", ")));
+  }
+  return fmt::format("limited to what {} has: {}", s.framework, fmt::join(parts, "; "));
+}
+
+/// "18 of nodes 2 cannot be planned: C014, nothing says what the processor is"
+std::string words_of(const SearchRefusal& r) {
+  const std::string of = r.machine.empty() ? "" : " of " + machine_words(r.machine);
+  const std::string which = r.all && !of.empty()
+                                ? fmt::format("none{} that may be among the best can", of)
+                                : fmt::format("{}{} cannot", human_count(r.layouts), of);
+  return fmt::format("{} be planned: {}, {}", which, r.why.code, r.why.problem);
+}
+
+/// The most frequent errors.
+std::vector<std::string> refusals_of(const SearchReport& s) {
+  constexpr std::size_t kShown = 3;
+  std::vector<SearchRefusal> all = s.refusals;
+  std::ranges::stable_sort(all, std::ranges::greater{}, &SearchRefusal::layouts);
+  std::vector<std::string> out;
+  for (const SearchRefusal& r : all) {
+    if (out.size() < kShown) out.push_back(words_of(r));
+  }
+  if (all.size() > kShown) {
+    out.push_back(fmt::format("and {} more errors, which JSON has", all.size() - kShown));
+  }
+  return out;
+}
+
+/// Where steps are of different batches.
+std::string batches_of(const SearchReport& s) {
+  const auto alike = [&s](const SearchRow& row) {
+    return same_batch(row.report, s.best.front().report);
+  };
+  if (s.best.empty() || std::ranges::all_of(s.best, alike)) return "";
+  return "steps are of different batches: changes are those of the time per token";
+}
+
+}  // namespace
+
+std::vector<Line> search_notes(const SearchReport& s, int width) {
+  std::vector<Line> out = {{{proof_of(s)}}};
+  std::vector<std::string> notes = {limits_of(s), batches_of(s)};
+  if (s.flow_asked) {
+    notes.emplace_back(
+        "simulated with the analytic network, not with the flows that are asked for");
+  }
+  for (std::string& refusal : refusals_of(s)) notes.push_back(std::move(refusal));
+  for (const std::string& note : notes) {
+    for (std::string& part : wrap(note, width)) {
+      if (!part.empty()) out.push_back({{std::move(part), Ink::kDim}});
+    }
+  }
+  return out;
+}
+
+std::string held_words(const SearchReport& s) {
+  if (s.held.empty()) return "";
+  std::vector<std::string> parts;
+  for (const auto& [path, value] : s.held) {
+    parts.push_back(without_section(path) + (value.empty() ? "" : " " + value));
+  }
+  return fmt::format("held as written, where -L does not vary them: {}", fmt::join(parts, ", "));
+}
+
+}  // namespace plait

@@ -1,0 +1,49 @@
+#include "search/held_fields.h"
+
+#include <algorithm>
+
+#include "scenarios/overrides.h"
+
+namespace plait {
+namespace {
+
+bool has_several(const std::vector<std::int64_t>& sizes) {
+  return sizes.empty() || std::ranges::any_of(sizes, [](std::int64_t n) { return n > 1; });
+}
+
+/// Parameters are sharded in some layout.
+bool shards_parameters(const Space& s) {
+  if (s.zero_follows_fsdp) return has_several(s.fsdp);
+  return s.zero_stage.empty() || std::ranges::find(s.zero_stage, 3) != s.zero_stage.end();
+}
+
+}  // namespace
+
+std::vector<HeldField> held_fields(const OpenScenario& open, const Space& space) {
+  const Scenario& s = open.scenario;
+  const bool replicas = has_several(space.dp) || has_several(space.fsdp);
+  const bool shards = shards_parameters(space), cuts_sequences = has_several(space.cp);
+  const bool exchanges = s.model.experts > 0 && has_several(space.ep);
+  const struct {
+    const char* path;
+    bool matters;
+  } fields[] = {
+      {"strategy.fsdp_options.prefetch", shards && space.prefetch.size() < 2},
+      {"strategy.keep_weight_shard", shards && space.keep_weight_shard.size() < 2},
+      {"strategy.data.overlap", replicas},
+      {"strategy.tensor.overlap", has_several(space.tp)},
+      {"strategy.context.kind", cuts_sequences && s.model.recurrent_layers() == 0},
+      {"strategy.expert_dispatch", exchanges},
+      {"strategy.pipeline.exchange_overlap", exchanges && has_several(space.pp)},
+      {"strategy.offload.optimizer", true},
+      {"strategy.offload.activations", true},
+      {"placement.order", s.cluster.world_size() > s.cluster.devices_per_node},
+  };
+  std::vector<HeldField> out;
+  for (const auto& [path, matters] : fields) {
+    if (matters) out.push_back({path, resolved_value(s, path).value_or("")});
+  }
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,138 @@
+"""What plait search says beside the best: what holds, why layouts are refused, what is proven."""
+
+import unittest
+
+from plait_command import SOURCE, CommandTest, plait
+
+HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
+MISTRAL = SOURCE / "scenarios" / "mistral" / "mistral-7b-8xa100-fsdp.json"
+BERT = SOURCE / "scenarios" / "bert" / "bert-large-8xv100.json"
+ASYMMETRIC = SOURCE / "scenarios" / "systems" / "hexgen-asymmetric.json"
+
+
+def words_of(settings):
+    return [w for path, value in settings.items() for w in ("--set", f"{path}={value}")]
+
+
+class SearchSays(CommandTest):
+    def search(self, *arguments):
+        return self.run_ok("search", *arguments, "--format", "json").json()
+
+    def expect_run_predicts(self, row, file, *sets):
+        words = words_of({**row["machine"], **row["settings"]})
+        report = self.run_ok("run", file, *sets, *words, "--format", "json").json()
+        self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+
+    def test_a_searched_field_that_is_varied_holds_in_each_variant(self):
+        both = self.search(HYBRID, "-L", "strategy.tp=2,4", "--best", "3")
+        alone = [row["report"]["step_time_s"] for tp in ("2", "4") for row in self.search(
+            HYBRID, "--set", f"strategy.tp={tp}", "--keep", "strategy.tp", "--best", "3")["best"]]
+        self.assertEqual([row["report"]["step_time_s"] for row in both["best"]], sorted(alone)[:3])
+        for row in both["best"]:
+            self.assertEqual(row["settings"]["strategy.tp"], str(row["report"]["mesh"]["tp"]))
+            self.expect_run_predicts(row, HYBRID)
+        self.assertIsNone(both["as_written"])  # of which tp is 1
+
+    def test_a_section_that_is_varied_holds_what_its_text_stands_for(self):
+        both = self.search(HYBRID, "-L", "strategy.recompute=none,full", "--best", "2",
+                           "--set", "strategy.fsdp=16", "--keep", "strategy.fsdp")
+        for row in both["best"]:
+            self.assertIn(row["settings"]["strategy.recompute.kind"], {"none", "full"})
+
+    def test_layouts_that_cannot_be_planned_are_refused_for_a_reason(self):
+        both = ("-L", "strategy.offload.optimizer=none,cpu", "--best", "2")
+        reasons = self.search(MISTRAL, *both)["refusals"]
+        self.assertEqual([r["code"] for r in reasons], ["C014", "S101"])
+        self.assertEqual({r["machine"]["strategy.offload.optimizer"] for r in reasons}, {"cpu"})
+        text = self.run_ok("search", MISTRAL, *both).out
+        self.assertIn(f"{reasons[0]['layouts']} of optimizer cpu cannot be planned: C014", text)
+
+    def test_a_variant_of_which_nothing_can_be_planned_is_said_to_be_one(self):
+        few = ("--set", "strategy.tp=[1,2]", "--set", "strategy.fsdp=1", "--set",
+               "strategy.zero_stage=1")
+        text = self.run_ok("search", MISTRAL, "-L", "strategy.offload.optimizer=none,cpu", *few).out
+        self.assertIn("none of optimizer cpu that may be among the best can be planned: C014",
+                      " ".join(text.split()))
+
+    def test_what_refuses_every_layout_is_the_answer(self):
+        refused = plait("search", MISTRAL, "--set", "strategy.offload.optimizer=cpu", "--set",
+                        "strategy.tp=[1,2]", "--set", "strategy.fsdp=1")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("error[C014]", refused.err)
+
+    def test_what_is_written_need_not_be_planned(self):
+        host = ("--set", "strategy.offload.optimizer=cpu", "--set",
+                "cluster.processor=epyc-7742-x2")
+        self.assertIn("S101", plait("run", MISTRAL, *host).err)
+        answer = self.search(MISTRAL, *host, "--best", "1", "--keep", "strategy.tp")
+        self.assertIsNone(answer["as_written"])
+        self.assertTrue(answer["best"])
+
+    def test_fields_that_might_be_searched_and_are_not_are_named(self):
+        held = self.search(HYBRID, "--best", "1")["held"]
+        self.assertEqual(held["strategy.tensor.overlap"], "weight-grad")
+        self.assertEqual(held["strategy.fsdp_options.prefetch"], "1")
+        self.assertNotIn("strategy.expert_dispatch", held)  # it has no experts
+        text = self.run_ok("search", HYBRID, "--best", "1").out
+        self.assertIn("held as written", text)
+        varied = self.search(HYBRID, "-L", "strategy.tensor.overlap=none,ring", "--best", "1")
+        self.assertNotIn("strategy.tensor.overlap", varied["held"])
+
+    def test_auto_stands_for_several_values_of_fields_that_are_seldom_searched(self):
+        def considered(**values):
+            sets = {"strategy.zero_stage": "[3]", **values}
+            return self.search(HYBRID, *words_of(sets), "--best", "1")["layouts"]["considered"]
+
+        one = considered()
+        self.assertEqual(considered(**{"strategy.fsdp_options.prefetch": "auto"}), 4 * one)
+        self.assertEqual(considered(**{"strategy.keep_weight_shard": "auto"}), 2 * one)
+
+    def test_what_goes_with_another_kind_of_recomputation_is_reset(self):
+        for recompute in ('{"kind":"ops","keep":["qkv","out"]}', '{"kind":"full","every":2}'):
+            sets = ("--set", f"strategy.recompute={recompute}")
+            best = self.search(HYBRID, *sets, "--best", "1")["best"][0]
+            self.assertEqual(best["settings"]["strategy.recompute.kind"], "none")
+            self.expect_run_predicts(best, HYBRID, *sets)
+
+    def test_the_scenario_is_the_best_where_none_that_is_searched_is_better(self):
+        answer = self.search(ASYMMETRIC, "--best", "2")
+        self.assertEqual(answer["best"][0]["report"], answer["as_written"]["report"])
+        self.assertEqual(answer["best"][0]["settings"], {})
+        self.assertIn("the scenario is the best", self.run_ok("search", ASYMMETRIC).out)
+
+    def test_out_of_budget_the_places_behind_a_proven_best_are_said_to_be_open(self):
+        layouts = self.search(HYBRID, "--budget", "10")["layouts"]
+        self.assertGreater(layouts["undecided"], 0)
+        self.assertEqual(layouts["gap"], 0)
+        self.assertGreater(layouts["gap_of_last"], 0)
+        text = " ".join(self.run_ok("search", HYBRID, "--budget", "10").out.split())
+        self.assertIn("undecided; the best is proven, places 2 to 10 may be up to", text)
+
+    def test_the_rule_of_thumb_has_what_the_framework_has_and_cuts_no_more_than_needed(self):
+        rule = self.search(BERT, "--best", "1")["rule_of_thumb"]["report"]
+        self.assertEqual((rule["mesh"]["tp"], rule["mesh"]["pp"]), (1, 1))
+        self.assertNotIn("sequence parallel", rule["layout"])
+
+    def test_of_different_batches_the_time_per_token_counts(self):
+        batches = ("-L", "workload.global_batch=32,64", "--objective", "gpus", "--best", "4")
+        rates = [r["report"]["tokens_per_s"] for r in self.search(HYBRID, *batches)["best"]]
+        self.assertEqual(rates, sorted(rates, reverse=True))
+        text = self.run_ok("search", HYBRID, *batches).out
+        self.assertIn("steps are of different batches", text)
+
+    def test_energy_needs_a_power(self):
+        refused = plait("search", HYBRID, "--objective", "energy", "--set", "cluster.device.power=0 W")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("G024", refused.err)
+
+    def test_the_network_is_named(self):
+        self.assertEqual(self.search(HYBRID, "--network", "flow", "--best", "1")["network"], "analytic")
+        text = self.run_ok("search", HYBRID, "--network", "flow", "--best", "1").out
+        self.assertIn("simulated with the analytic network", text)
+
+    def test_a_list_of_prices_is_one_word(self):
+        self.assertNotIn("PRICE ...", plait("search", "--help").out)
+
+
+if __name__ == "__main__":
+    unittest.main()
