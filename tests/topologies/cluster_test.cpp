@@ -97,6 +97,22 @@ TEST(Nvl72, FewerDevicesBringFewerNics) {
   EXPECT_EQ(c.nics_per_node, 64);
 }
 
+// 36 sockets with two GPUs each. A NIC is reached over C2C and PCIe, a leaf and the same way back.
+TEST(Nvl72, SocketsWithoutNicsOfTheirOwnShareThem) {
+  for (const std::int64_t nics : {1, 9, 18, 27, 36, 54, 72, 144}) {
+    NodeSpec node = find_node("gb200-nvl72");
+    node.nics = nics;
+    const Cluster c = make_cluster({.nodes = 2, .own_node = node});
+    for (std::int64_t d = 0; d < 72; ++d) ASSERT_EQ(route(c, d, 72 + d).hops, 6) << nics;
+    std::vector<std::int64_t> all(144);
+    std::iota(all.begin(), all.end(), 0);
+    const double share = std::min(1.0, static_cast<double>(nics) / 72);
+    if (72 % nics == 0 || nics > 72) {
+      EXPECT_DOUBLE_EQ(place_group(c, all).inter.bandwidth.value, c.nic_bandwidth.value * share);
+    }
+  }
+}
+
 TEST(Cluster, LatenciesOfRealMachinesArePlausible) {
   const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 64});
   EXPECT_GT(route(c, 0, 1).latency.value, 0.5e-6);
