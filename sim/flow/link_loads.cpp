@@ -247,7 +247,7 @@ class LinkLoads::Folding {
       const std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t>& together) const {
     FlowClass out;
     out.widest = widest_[f];
-    out.limit = FlowRate{1} << 50;
+    out.limit = kMostCapacity;
     for (const LinkUse& u : uses(f)) {
       const FlowRate whole = capacity(u.link);
       out.limit = std::min(out.limit, whole * kWholeFlow / u.weight);

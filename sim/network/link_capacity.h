@@ -9,9 +9,11 @@
 
 namespace plait {
 
-/// Whole bytes per second, at least one.
+/// Whole bytes per second, at least one. Links that carry more than can be counted, as those that
+/// are tried out do, hold nothing up.
 inline FlowRate capacity_of(const NetworkLink& link) {
-  return std::max<FlowRate>(1, std::llround(link.bandwidth.value));
+  constexpr auto kMost = static_cast<double>(kMostCapacity);
+  return std::max<FlowRate>(1, std::llround(std::min(link.bandwidth.value, kMost)));
 }
 
 }  // namespace plait

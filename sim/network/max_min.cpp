@@ -8,7 +8,6 @@
 namespace plait {
 namespace {
 
-constexpr FlowRate kMostCapacity = FlowRate{1} << 50;
 constexpr FlowRate kUnbounded = std::numeric_limits<FlowRate>::max();
 
 /// Bytes per second that a flow at `rate` takes of a link, rounded up.

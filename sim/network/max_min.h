@@ -33,10 +33,12 @@ struct LinkUse {
 };
 inline constexpr std::int64_t kWholeFlow = 4096;
 inline constexpr std::uint32_t kNoLink = 0xFFFFFFFF;
+/// Of a link: 1.1 PB/s. Its products with weights still are whole numbers of 63 bits.
+inline constexpr FlowRate kMostCapacity = FlowRate{1} << 50;
 
 class MaxMin {
  public:
-  /// Bytes per second of each link, at most 2^50.
+  /// Bytes per second of each link, at most kMostCapacity.
   explicit MaxMin(const std::vector<FlowRate>& capacity);
   /// The uses must stay where they are until the flow is erased; each link at most once in them.
   /// Ids of erased flows are given out again. Rates are valid after `solve`.

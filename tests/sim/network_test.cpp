@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
 
 #include "sim/network/flow_network.h"
+#include "sim/network/link_capacity.h"
 
 namespace plait::network_test {
 
@@ -157,6 +159,18 @@ TEST(MaxMin, CopiesOfANetworkEqualOneWithWeights) {
 
 constexpr FlowRate kGigabyte = 1'000'000'000;
 constexpr SimTime kMillisecond = 1'000'000'000;
+
+TEST(MaxMin, HasRoomForLinksThatCarryMoreThanIsCounted) {
+  std::vector<FlowRate> capacity;
+  NetworkLink link;
+  for (const double bandwidth : {0.1, 1e9, 7e15, 1e300, std::numeric_limits<double>::infinity()}) {
+    link.bandwidth = BytesPerSecond(bandwidth);
+    capacity.push_back(capacity_of(link));
+  }
+  const MaxMin network(capacity);
+  EXPECT_EQ(capacity,
+            (std::vector<FlowRate>{1, 1'000'000'000, kMostCapacity, kMostCapacity, kMostCapacity}));
+}
 
 TEST(FlowNetwork, AloneAFlowTakesWhatItWasSaidTo) {
   FlowNetwork net({100 * kGigabyte});
