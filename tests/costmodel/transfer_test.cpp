@@ -26,6 +26,15 @@ TEST(Transfer, BetweenNodesItStartsAsTheFabricDoesEvenIfTheBusIsSlower) {
   EXPECT_GT(cost.share[bandwidth_of(LinkClass::kPcie)].value, 0);
 }
 
+TEST(Transfer, EthernetAsNearAndWideAsInfinibandIsAsFast) {
+  Path ethernet = infiniband(50e9);
+  ethernet.link = LinkClass::kEthernet;
+  for (const std::int64_t bytes : {std::int64_t{1}, kGiB}) {
+    EXPECT_EQ(kTransfers.transfer(Bytes(bytes), ethernet).total(),
+              kTransfers.transfer(Bytes(bytes), infiniband(50e9)).total());
+  }
+}
+
 TEST(Transfer, NoBytesCostNothing) {
   EXPECT_EQ(kTransfers.transfer(Bytes(0), nvlink(450e9)).total(), Seconds());
   EXPECT_EQ(kTransfers.copy(Copy{}, cluster_of(h100())).total(), Seconds());
