@@ -68,11 +68,14 @@ Channels ring_channels(const NcclGroup& group, Speeds speeds) {
         duplicated(best_split(intra_ladder(group.generation), group.intra), group.generation);
     return speeds == Speeds::kLadder ? found : Channels{found.count, group.intra / found.count};
   }
-  // One ring per NIC that the group can use. Inside the island a member passes all of them on but
-  // the one that leaves through its own NIC.
+  // One ring per NIC that the group can use. Over NVLink a member passes all of them on but the one
+  // that leaves through its own NIC; over PCIe that one crosses the same links.
   const auto rings = std::max(1, static_cast<int>(group.per_node));
   double speed = group.inter;
-  if (group.per_node > 1) speed = std::min(speed, group.intra / (group.per_node - 1));
+  if (group.per_node > 1) {
+    const bool nvlink = group.intra_link == LinkClass::kNvlink;
+    speed = std::min(speed, group.intra / (nvlink ? group.per_node - 1 : group.per_node));
+  }
   if (speeds == Speeds::kLadder) speed = step_below(inter_ladder(group.generation), speed);
   return duplicated({std::min(rings, kMaxRings), speed * rings / std::min(rings, kMaxRings)},
                     group.generation);

@@ -130,7 +130,9 @@ NcclOption nvls(const NcclGroup& g, Speeds speeds) {
           .bandwidth = BytesPerSecond(rate * g.ranks / steps)};
 }
 
-// NVLS within the islands, a tree between them: all-reduce only.
+// NVLS within the islands, a tree between them: all-reduce only. NCCL counts what each member of
+// two islands sends, (n-1)/n S; what it takes is at least what their NICs carry, 2 (N-1)/N S of N
+// islands.
 NcclOption nvls_tree(const NcclGroup& g, const Channels& rings, Speeds speeds) {
   const Channels c = nvls_channels(g, speeds);
   const double inside =
@@ -138,12 +140,15 @@ NcclOption nvls_tree(const NcclGroup& g, const Channels& rings, Speeds speeds) {
   const double between = rings.total() / c.count * (g.nodes <= 2 ? 2 : 1);
   const double limit = kNvlsTreePerChannel[row_of(g.generation)][column_of(g.nodes)] * kGB;
   const double rate = c.count * std::min({inside, between, limit});
-  return {.algorithm = Algorithm::kNvlsTree,
-          .start = {},
-          .intra_latency = us(kNvlinkHop.nvls_tree),
-          .inter_latency = us(2 * log2_floor(g.nodes) * kNetHop.nvls_tree),
-          .bandwidth = BytesPerSecond(rate * g.ranks / (2 * (g.ranks - 1))),
-          .inter_bound = between <= inside};
+  const double counted = rate * g.ranks / (2 * (g.ranks - 1));
+  const double carried = rings.total() * g.nodes / (2 * (g.nodes - 1));
+  return {
+      .algorithm = Algorithm::kNvlsTree,
+      .start = {},
+      .intra_latency = us(kNvlinkHop.nvls_tree),
+      .inter_latency = us(2 * log2_floor(g.nodes) * kNetHop.nvls_tree),
+      .bandwidth = BytesPerSecond(speeds == Speeds::kLadder ? counted : std::min(counted, carried)),
+      .inter_bound = between <= inside || carried < counted};
 }
 
 // Parallel aggregated trees: one member per node.

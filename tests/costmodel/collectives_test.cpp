@@ -156,6 +156,45 @@ TEST(Collectives, AllToAllBetweenIslandsIsBoundByTheNetwork) {
   EXPECT_NEAR(c.cost.share[bandwidth_of(LinkClass::kInfiniband)].value, outside, 1e-9 * outside);
 }
 
+// Each of N islands has a partial sum of S: whatever the algorithm, 2 (N-1)/N S leave it over the
+// NICs of its r members.
+TEST(Collectives, AllReducesTakeWhatTheNicsOfAnIslandNeed) {
+  for (const std::int64_t nodes : {2, 3, 4}) {
+    for (const std::int64_t members : {1, 2, 4, 8}) {
+      const GroupPlacement g = islands(b200(), nodes, members);
+      const auto n = static_cast<double>(nodes);
+      const double least =
+          2 * (n - 1) / n * kGiB / (static_cast<double>(members) * g.inter.bandwidth.value);
+      for (const Selection s : {Selection::kNccl, Selection::kFastest})
+        EXPECT_GE(cost_of(kAllReduce, kGiB, g, b200(), s).cost.total().value, least);
+    }
+  }
+}
+
+// A ring over two boxes passes each member's PCIe link as often as a ring in one does, and what
+// leaves by the NIC passes it too: bus bandwidth is at most that of one box.
+TEST(Collectives, TwoPcieBoxesAreNoFasterThanOne) {
+  const Path pcie = {LinkClass::kPcie, BytesPerSecond(10e9), Seconds(0.8e-6), 3};
+  GroupPlacement one = island(a100(), 8), two = islands(a100(), 2, 8);
+  one.intra = two.intra = pcie;
+  for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter})
+    EXPECT_LE(busbw(kind, 4 * kGiB, two, a100()), busbw(kind, 4 * kGiB, one, a100()));
+}
+
+TEST(Collectives, EthernetAsNearAndWideAsInfinibandIsAsFast) {
+  for (const CollectiveKind kind : kAll) {
+    for (const std::int64_t bytes : {std::int64_t{1024}, kMiB, kGiB}) {
+      GroupPlacement infiniband = islands(h100(), 4, 8), ethernet = infiniband;
+      ethernet.inter.link = LinkClass::kEthernet;
+      EXPECT_EQ(cost_of(kind, bytes, infiniband, h100()).cost.total(),
+                cost_of(kind, bytes, ethernet, h100()).cost.total());
+      ethernet.inter.latency *= 1.6;
+      EXPECT_LE(cost_of(kind, bytes, infiniband, h100()).cost.total(),
+                cost_of(kind, bytes, ethernet, h100()).cost.total());
+    }
+  }
+}
+
 TEST(Collectives, PcieGroupsSpendTheirTimeOnPcie) {
   GroupPlacement g = island(a100(), 8);
   g.intra = {LinkClass::kPcie, BytesPerSecond(31.5e9), Seconds(0.8e-6), 3};
