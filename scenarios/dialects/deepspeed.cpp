@@ -26,6 +26,14 @@ void write_batch(ExportDraft& d) {
   d.say({"workload.gradient_clipping"});
 }
 
+/// Without ZeRO gradients have the type of the weights, or are fp32 beside bf16 (engine.py,
+/// _do_optimizer_sanity_check).
+bool accumulates(const Scenario& s) {
+  const Precision& p = s.workload.precision;
+  const bool wide = p.weights == DType::kBf16 && p.gradients == DType::kFp32;
+  return s.strategy.zero_stage > 0 || p.gradients == p.weights || wide;
+}
+
 void write_precision(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
   d.section("bf16");
@@ -33,11 +41,15 @@ void write_precision(ExportDraft& d) {
   d.section("fp16");
   d.set("enabled", json_bool(p.weights == DType::kFp16));
   d.section("data_types");
-  d.set("grad_accum_dtype", json_quote(name_of(p.gradients)));
+  if (accumulates(d.scenario)) {
+    d.set("grad_accum_dtype", json_quote(name_of(p.gradients)));
+    d.say({"workload.precision.gradients"});
+  } else {
+    d.contradict("workload.precision.gradients");
+  }
   d.section("");
   d.set("communication_data_type", json_quote(name_of(p.reduction)));
-  d.say({"workload.precision.weights", "workload.precision.gradients",
-         "workload.precision.reduction"});
+  d.say({"workload.precision.weights", "workload.precision.reduction"});
 }
 
 /// ZeRO++: secondary shards within groups of so many ranks, and gathers and reductions of 8 and 4
@@ -57,6 +69,29 @@ void write_zero_plus_plus(ExportDraft& d, bool copies) {
       {"strategy.zero_plus_plus.quantized_weights", "strategy.zero_plus_plus.quantized_gradients"});
 }
 
+/// Where drives are no scenario says, and without it no file on them can be opened.
+void write_offload(ExportDraft& d) {
+  const OffloadOptions& o = d.scenario.strategy.offload;
+  for (const auto& [key, place] :
+       {std::pair("offload_optimizer", o.optimizer), std::pair("offload_param", o.parameters)}) {
+    if (place == Offload::kNone) continue;
+    const bool drives = place == Offload::kNvme;
+    d.set(key, fmt::format(R"({{"device": "{}"{}}})", name_of(place),
+                           drives ? R"(, "nvme_path": "NVME_PATH")" : ""));
+    if (drives) d.ask(fmt::format("zero_optimization.{}.nvme_path", key));
+  }
+  if (o.state()) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
+}
+
+/// Its automatic tensor parallelism goes with no stage 3 (engine.py).
+void write_tensor_parallelism(ExportDraft& d) {
+  const std::int64_t tp = d.scenario.strategy.mesh.size_of(kTensorAxes);
+  if (tp > 1 && d.scenario.strategy.zero_stage == 3) return;
+  d.section("tensor_parallel");
+  if (tp > 1) d.set("autotp_size", tp);
+  d.say({"strategy.tp"});
+}
+
 void write_zero(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Replicas r = replicas_of(s);
@@ -72,12 +107,7 @@ void write_zero(ExportDraft& d) {
     d.set("reduce_bucket_size", s.data.bucket.value / size);
     d.say({"strategy.data.bucket"});
   }
-  const OffloadOptions& o = s.offload;
-  for (const auto& [key, place] :
-       {std::pair("offload_optimizer", o.optimizer), std::pair("offload_param", o.parameters)}) {
-    if (place != Offload::kNone) d.set(key, fmt::format(R"({{"device": "{}"}})", name_of(place)));
-  }
-  if (o.state()) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
+  write_offload(d);
   if (s.zero_stage == 3 && size_of(d.scenario.workload.precision.weights) == 2) {
     if (s.keep_weight_shard) {
       d.say({"strategy.keep_weight_shard"});
@@ -88,10 +118,7 @@ void write_zero(ExportDraft& d) {
   const bool copies = r.dp > 1 && r.fsdp > 1;
   write_zero_plus_plus(d, copies);
   if (!copies) d.say({s.zero_stage >= 2 ? "strategy.dp" : "strategy.fsdp"});
-  const std::int64_t tp = s.mesh.size_of(kTensorAxes);
-  d.section("tensor_parallel");
-  if (tp > 1) d.set("autotp_size", tp);
-  d.say({"strategy.tp"});
+  write_tensor_parallelism(d);
 }
 
 // ---- Reading ----
@@ -113,7 +140,8 @@ class Reading {
         return path == key->path() || path.starts_with(key->path() + ".");
       });
     });
-    for (const char* name : {"_dialect", "_scenario", "_not_represented"}) find(name);
+    for (const char* name : {"_dialect", "_scenario", "_to_be_added", "_not_represented"})
+      find(name);
     report_unread();
     if (!automatic_.empty()) {
       out_.warnings.push_back(fmt::format(

@@ -84,7 +84,7 @@ std::string yaml(const Settings& s) {
   return out;
 }
 
-/// JSON has no comments: three keys that DeepSpeed does not know take their place.
+/// JSON has no comments: keys that DeepSpeed does not know take their place.
 std::string json_text(const Settings& s) {
   using Tree = nlohmann::ordered_json;
   Tree out = {{"_dialect", fmt::format("{}: {}", row_of(s.dialect).name, row_of(s.dialect).target)},
@@ -93,6 +93,7 @@ std::string json_text(const Settings& s) {
     Tree& at = setting.section.empty() ? out : out[setting.section];
     at[setting.key] = Tree::parse(setting.value);
   }
+  if (!s.asked.empty()) out["_to_be_added"] = s.asked;
   out["_not_represented"] = s.unsaid;
   return out.dump(2) + "\n";
 }

@@ -33,10 +33,15 @@ void write_float8(ExportDraft& d) {
   d.say({"workload.precision.narrow_weights", "strategy.fsdp_options.early_scales"});
 }
 
+/// Products in pieces beside what travels, which its compiler makes of them.
+bool hides_tensor_parallelism(const Strategy& s) {
+  return s.mesh.size_of(kTensorAxes) > 1 && s.tensor.overlap == TensorOverlap::kRing;
+}
+
 void write_training(ExportDraft& d) {
   const Workload& w = d.scenario.workload;
   const Mesh& mesh = d.scenario.strategy.mesh;
-  const std::int64_t replicas = mesh[Axis::kDp] * mesh[Axis::kFsdp];
+  const std::int64_t replicas = mesh[Axis::kDp] * mesh[Axis::kFsdp] * mesh[Axis::kEp];
   d.section("training");
   d.copy("seq_len", "workload.sequence_length");
   d.copy("global_batch_size", "workload.global_batch");
@@ -57,6 +62,13 @@ void write_training(ExportDraft& d) {
   if (w.gradient_clipping) {
     d.set("max_norm", "1.0");
     d.say({"workload.gradient_clipping"});
+  }
+  const Strategy& s = d.scenario.strategy;
+  if (hides_tensor_parallelism(s)) d.set("compile", "true");
+  const OffloadOptions& o = s.offload;
+  if (s.zero_stage == 3 && o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu) {
+    d.set("enable_cpu_offload", "true");
+    d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
   }
 }
 
@@ -109,6 +121,7 @@ void write_pipeline(ExportDraft& d) {
   const char* name = p.schedule == Schedule::k1f1b          ? "1F1B"
                      : p.schedule == Schedule::kGpipe       ? "GPipe"
                      : p.schedule == Schedule::kInterleaved ? "Interleaved1F1B"
+                     : p.schedule == Schedule::kZbV         ? "ZBVZeroBubble"
                                                             : nullptr;
   if (name != nullptr) {
     d.set("pipeline_parallel_schedule", json_quote(name));
@@ -123,15 +136,38 @@ const char* reshards(const FsdpOptions& f) {
   return f.reshard_last_layer ? R"("always")" : R"("default")";
 }
 
+/// Whole replicas (DDP) go with no other parallelism (torchtitan/models/llama3/infra/
+/// parallelize.py): without their number it shards over the ranks that are left.
+bool refuses_replicas(const Strategy& s) {
+  const Mesh& mesh = s.mesh;
+  const std::int64_t others =
+      mesh[Axis::kPp] * mesh[Axis::kEp] * mesh.size_of(kTensorAxes) * mesh.size_of(kContextAxes);
+  return s.zero_stage == 0 && replicas_of(s).dp > 1 && others > 1;
+}
+
+/// Experts are dealt to ranks that shard the other weights, those along cp among them.
+void write_experts(ExportDraft& d) {
+  const Strategy& s = d.scenario.strategy;
+  const std::int64_t ep = s.mesh[Axis::kEp], cp = s.mesh.size_of(kContextAxes);
+  const bool over_cp = s.expert_axes.has(Axis::kCp);
+  if (d.scenario.model.experts == 0 || s.expert_axes.has(Axis::kTp) || (cp > 1 && !over_cp)) return;
+  d.set("expert_parallel_degree", ep * (over_cp ? cp : 1));
+  d.say({"strategy.ep"});
+}
+
 void write_parallelism(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Replicas r = replicas_of(s);
   d.section("parallelism");
-  if (s.zero_stage == 0 || s.zero_stage == 3) {
+  if (refuses_replicas(s)) {
+    d.contradict("strategy.dp");
+    d.contradict("strategy.zero_stage");
+  } else if (s.zero_stage == 0 || s.zero_stage == 3) {
     d.set("data_parallel_replicate_degree", r.dp);
-    d.set("data_parallel_shard_degree", r.fsdp);
+    d.set("data_parallel_shard_degree", r.fsdp * s.mesh[Axis::kEp]);
     d.say({"strategy.dp", "strategy.fsdp", "strategy.zero_stage"});
   }
+  write_experts(d);
   if (s.zero_stage == 3) {
     d.set("fsdp_reshard_after_forward", reshards(s.fsdp));
     d.say({"strategy.fsdp_options.reshard_after_forward",
@@ -143,6 +179,10 @@ void write_parallelism(ExportDraft& d) {
     }
   }
   d.copy("tensor_parallel_degree", "strategy.tp");
+  if (hides_tensor_parallelism(s)) {
+    d.set("enable_async_tensor_parallel", "true");
+    d.say({"strategy.tensor.overlap"});
+  }
   d.copy("context_parallel_degree", "strategy.cp");
   if (s.mesh[Axis::kCp] > 1 && s.mesh[Axis::kUlysses] == 1) {
     d.set("context_parallel_rotate_method", s.context.rings() ? R"("alltoall")" : R"("allgather")");

@@ -1,0 +1,110 @@
+// What a program refuses is not written, and what it can do is.
+
+#include "tests/scenarios/dialects/exported.h"
+
+namespace plait::export_limits_test {
+
+using export_test::scenario_at;
+
+constexpr const char* kDense = "llama/llama-3.1-8b-8xh100-fsdp";
+
+Settings settings_of(Dialect dialect, const std::vector<Override>& changes) {
+  return plait::settings_of(scenario_at(kDense, changes), dialect, Launcher::kNone);
+}
+/// "-" where it is not written.
+std::string value_of(const Settings& settings, const std::string& key) {
+  const auto found = std::ranges::find(settings.settings, key, &Setting::key);
+  return found == settings.settings.end() ? "-" : found->value;
+}
+bool lists(const Settings& settings, const std::string& field) {
+  return std::ranges::count(settings.unsaid, field) == 1;
+}
+
+TEST(ExportTorchtitan, SchedulesHaveTheNamesOfPyTorch) {
+  const auto schedule = [](const char* name) {
+    const Settings s = settings_of(Dialect::kTorchtitan, {{"strategy.pp", "4"},
+                                                          {"strategy.fsdp", "2"},
+                                                          {"strategy.pipeline.chunks", "2"},
+                                                          {"strategy.pipeline.schedule", name}});
+    return value_of(s, "pipeline_parallel_schedule");
+  };
+  EXPECT_EQ(schedule("interleaved"), "\"Interleaved1F1B\"");
+  EXPECT_EQ(schedule("zb-v"), "\"ZBVZeroBubble\"");
+  EXPECT_EQ(schedule("dualpipe-v"), "-");
+}
+
+// parallelize.py: "DDP has not supported > 1D parallelism".
+TEST(ExportTorchtitan, ReplicasGoWithNoOtherParallelism) {
+  const std::vector<Override> whole = {{"strategy.zero_stage", "0"}, {"strategy.fsdp", "1"}};
+  std::vector<Override> alone = whole, split = whole;
+  alone.emplace_back("strategy.dp", "8");
+  split.insert(split.end(), {{"strategy.dp", "4"}, {"strategy.tp", "2"}});
+  EXPECT_EQ(value_of(settings_of(Dialect::kTorchtitan, alone), "data_parallel_replicate_degree"),
+            "8");
+  const Settings refused = settings_of(Dialect::kTorchtitan, split);
+  EXPECT_EQ(value_of(refused, "data_parallel_replicate_degree"), "-");
+  EXPECT_TRUE(lists(refused, "strategy.dp = 4"));
+  EXPECT_TRUE(lists(refused, "strategy.zero_stage = 0"));
+}
+
+TEST(ExportTorchtitan, StateInHostMemoryAndProductsBesideTrafficAreSwitches) {
+  const Settings s = settings_of(Dialect::kTorchtitan, {{"strategy.offload.optimizer", "cpu"},
+                                                        {"strategy.offload.parameters", "cpu"},
+                                                        {"strategy.fsdp", "4"},
+                                                        {"strategy.tp", "2"},
+                                                        {"strategy.sequence_parallel", "true"},
+                                                        {"strategy.tensor.overlap", "ring"}});
+  for (const char* key : {"enable_cpu_offload", "enable_async_tensor_parallel", "compile"}) {
+    EXPECT_EQ(value_of(s, key), "true") << key;
+  }
+  const Settings plain = settings_of(Dialect::kTorchtitan, {});
+  for (const char* key : {"enable_cpu_offload", "enable_async_tensor_parallel", "compile"}) {
+    EXPECT_EQ(value_of(plain, key), "-") << key;
+  }
+}
+
+// Four ranks of data parallelism, two of which have different experts.
+TEST(ExportTorchtitan, ExpertsAreOnRanksThatShard) {
+  const Scenario s = scenario_at("gpt-oss/gpt-oss-20b-8xh100-fsdp",
+                                 {{"strategy.ep", "2"}, {"strategy.fsdp", "4"}});
+  const Settings settings = plait::settings_of(s, Dialect::kTorchtitan, Launcher::kNone);
+  EXPECT_EQ(value_of(settings, "expert_parallel_degree"), "2");
+  EXPECT_EQ(value_of(settings, "data_parallel_shard_degree"), "8");
+}
+
+// engine.py: stage 3 is refused with automatic tensor parallelism.
+TEST(ExportDeepSpeed, TensorParallelismGoesWithNoStage3) {
+  const auto tp = [](const char* stage) {
+    return settings_of(
+        Dialect::kDeepSpeed,
+        {{"strategy.zero_stage", stage}, {"strategy.fsdp", "4"}, {"strategy.tp", "2"}});
+  };
+  EXPECT_EQ(value_of(tp("2"), "autotp_size"), "2");
+  EXPECT_EQ(value_of(tp("3"), "autotp_size"), "-");
+  EXPECT_TRUE(lists(tp("3"), "strategy.tp = 2"));
+}
+
+TEST(ExportDeepSpeed, AsksWhereDrivesAre) {
+  const Settings s = settings_of(Dialect::kDeepSpeed, {{"strategy.offload.optimizer", "nvme"}});
+  const nlohmann::json config = nlohmann::json::parse(render(s, Launcher::kNone));
+  EXPECT_EQ(config["zero_optimization"]["offload_optimizer"]["nvme_path"], "NVME_PATH");
+  EXPECT_EQ(config["_to_be_added"][0], "zero_optimization.offload_optimizer.nvme_path");
+}
+
+// _do_optimizer_sanity_check: the types of weights and sums are the same, or bf16 and fp32.
+TEST(ExportDeepSpeed, SumsOfGradientsHaveATypeThatItAccepts) {
+  const auto type = [](const char* stage, const char* weights) {
+    const std::string precision =
+        std::string(R"({"weights": ")") + weights + R"(", "gradients": "fp32"})";
+    const Settings s = settings_of(Dialect::kDeepSpeed, {{"strategy.zero_stage", stage},
+                                                         {"strategy.fsdp", "1"},
+                                                         {"strategy.dp", "8"},
+                                                         {"workload.precision", precision}});
+    return value_of(s, "grad_accum_dtype");
+  };
+  EXPECT_EQ(type("0", "fp16"), "-");
+  EXPECT_EQ(type("0", "bf16"), "\"fp32\"");
+  EXPECT_EQ(type("1", "fp16"), "\"fp32\"");
+}
+
+}  // namespace plait::export_limits_test
