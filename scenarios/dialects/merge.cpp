@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/dialects.h"
-#include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/missing_parts.h"
 #include "scenarios/fields.h"
 #include "scenarios/machine.h"
 
@@ -20,23 +20,6 @@ namespace plait {
 namespace {
 
 using Tree = nlohmann::ordered_json;
-
-/// A file for --base that says what is missing, each part once.
-std::string example_of(const std::vector<std::string>& missing) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kExamples = {{
-      {"model", R"("model": {"hf_config": "config.json"})"},
-      {"workload.sequence_length", R"("workload": {"sequence_length": 4096, "global_batch": 64})"},
-      {"workload.global_batch", R"("workload": {"sequence_length": 4096, "global_batch": 64})"},
-      {"cluster", R"("cluster": {"preset": "hgx-h100", "nodes": 8})"},
-  }};
-  std::vector<std::string_view> parts;
-  for (const auto& [path, example] : kExamples) {
-    const auto is_it = [field = path](const std::string& m) { return m.starts_with(field); };
-    const bool is_missing = std::ranges::any_of(missing, is_it);
-    if (is_missing && std::ranges::count(parts, example) == 0) parts.push_back(example);
-  }
-  return fmt::format("{{{}}}", fmt::join(parts, ", "));
-}
 
 /// {"serving": {"speculative": {...}}}
 std::string said_at(const std::string& path) {
@@ -122,12 +105,7 @@ class Merge {
       missing.emplace_back("cluster");
     }
     if (missing.empty()) return;
-    throw InputError({"D005",
-                      problem_of(missing),
-                      {file_, 0, 0, ""},
-                      "all that a scenario needs",
-                      "give a scenario that says the rest with --base, or its parts alone: " +
-                          example_of(missing) + presets_near(missing)});
+    refuse_missing(missing, imported_.unknown_model, file_);
   }
 
   void share_out_the_ranks(std::vector<std::string>* warnings) {
@@ -194,28 +172,6 @@ class Merge {
   std::string text() const { return tree_.dump(2) + "\n"; }
 
  private:
-  bool lacks_model(const std::vector<std::string>& missing) const {
-    return !imported_.unknown_model.empty() && missing.front().starts_with("model");
-  }
-  std::string problem_of(std::vector<std::string> missing) const {
-    if (!lacks_model(missing)) {
-      return fmt::format("the file does not say {}", fmt::join(missing, ", "));
-    }
-    std::erase_if(missing, [](const std::string& m) { return m.starts_with("model."); });
-    return fmt::format("the model {} is no preset{}{}", imported_.unknown_model,
-                       missing.empty() ? "" : ", and the file does not say ",
-                       fmt::join(missing, ", "));
-  }
-  /// What they are is for the user to judge: they are other models.
-  std::string presets_near(const std::vector<std::string>& missing) const {
-    if (!lacks_model(missing)) return "";
-    const std::vector<std::string> near = presets_like(imported_.unknown_model);
-    if (near.empty()) return " (config.json is the model's own)";
-    return fmt::format(
-        " (config.json is the model's own; presets of a like name, which are other models: {})",
-        fmt::join(near, ", "));
-  }
-
   /// Weights of products that the device does not have are widened as products in `dtype` read them
   /// (vLLM: Marlin).
   void widen(const Device& device, std::vector<std::string>* warnings) {
