@@ -107,7 +107,8 @@ std::string held_words(const SearchReport& s) {
   if (s.held.empty()) return "";
   std::vector<std::string> parts;
   for (const auto& [path, value] : s.held) {
-    parts.push_back(without_section(path) + (value.empty() ? "" : " " + value));
+    const std::string name = path.starts_with("strategy.") ? without_section(path) : path;
+    parts.push_back(name + (value.empty() ? "" : " " + value));
   }
   return fmt::format("held as written, where -L does not vary them: {}", fmt::join(parts, ", "));
 }

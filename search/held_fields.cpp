@@ -27,6 +27,7 @@ std::vector<HeldField> held_fields(const OpenScenario& open, const Space& space)
   const struct {
     const char* path;
     bool matters;
+    const char* otherwise = "";  // where the resolved scenario leaves it out
   } fields[] = {
       {"strategy.fsdp_options.prefetch", shards && space.prefetch.size() < 2},
       {"strategy.keep_weight_shard", shards && space.keep_weight_shard.size() < 2},
@@ -35,13 +36,13 @@ std::vector<HeldField> held_fields(const OpenScenario& open, const Space& space)
       {"strategy.context.kind", cuts_sequences && s.model.recurrent_layers() == 0},
       {"strategy.expert_dispatch", exchanges},
       {"strategy.pipeline.exchange_overlap", exchanges && has_several(space.pp)},
-      {"strategy.offload.optimizer", true},
-      {"strategy.offload.activations", true},
+      {"strategy.offload.optimizer", true, "none"},
+      {"strategy.offload.activations", true, "none"},
       {"placement.order", s.cluster.world_size() > s.cluster.devices_per_node},
   };
   std::vector<HeldField> out;
-  for (const auto& [path, matters] : fields) {
-    if (matters) out.push_back({path, resolved_value(s, path).value_or("")});
+  for (const auto& [path, matters, otherwise] : fields) {
+    if (matters) out.push_back({path, resolved_value(s, path).value_or(otherwise)});
   }
   return out;
 }
