@@ -198,10 +198,10 @@ class Durations::Pricer {
       return {priced.cost, p.held(c, group, priced.algorithm)};
     }
     Priced operator()(const Send& s) const {
-      return {p.model_.transfer(bytes_at_busier_end(s), p.sites_.paths[site])};
+      return {p.model_.transfer(bytes_at_busier_end(s), p.sites_.paths[site].all)};
     }
     Priced operator()(const Recv& r) const {
-      return {p.model_.transfer(bytes_at_busier_end(r), p.sites_.paths[site])};
+      return {p.model_.transfer(bytes_at_busier_end(r), p.sites_.paths[site].all)};
     }
     Priced operator()(const Copy& c) const {
       return {p.model_.copy(c, p.cluster_.kind(site), sharers)};

@@ -17,11 +17,15 @@ bool same(const Path& a, const Path& b) {
   return std::tie(a.link, a.bandwidth, a.latency, a.hops) ==
          std::tie(b.link, b.bandwidth, b.latency, b.hops);
 }
+bool same(const PeerPath& a, const PeerPath& b) {
+  return same(a.all, b.all) && same(a.alone, b.alone);
+}
 bool same(const GroupPlacement& a, const GroupPlacement& b) {
   return std::tie(a.ranks, a.nodes, a.ranks_per_node, a.uniform, a.in_switch_reduction, a.kind) ==
              std::tie(b.ranks, b.nodes, b.ranks_per_node, b.uniform, b.in_switch_reduction,
                       b.kind) &&
-         same(a.intra, b.intra) && same(a.inter, b.inter) && same(a.inter_alone, b.inter_alone);
+         same(a.intra, b.intra) && same(a.intra_alone, b.intra_alone) && same(a.inter, b.inter) &&
+         same(a.inter_alone, b.inter_alone);
 }
 
 template <class T>
@@ -158,9 +162,7 @@ class Locator {
     const auto site = [&](std::int64_t stage, std::int64_t position) {
       const std::int64_t rank = stage * positions_ + position;
       const std::int64_t peer = peer_of(stage, position);
-      const auto find = [&] {
-        return intern(sites_.paths, route(cluster_, device(rank), device(peer)));
-      };
+      const auto find = [&] { return intern(sites_.paths, peer_path(rank, peer)); };
       Known& known = stage == corner ? around : straight;
       if (!by_closeness) return known.at(phase(rank), find);
       // From one place to another, equally close, routes are the same.
@@ -182,6 +184,12 @@ class Locator {
       return offset > 0 ? s % cycle() : (s - 1) % cycle() + 1;
     };
     return tabulate({}, row, site, alike);
+  }
+  PeerPath peer_path(std::int64_t rank, std::int64_t peer) const {
+    std::vector<std::int64_t> pipeline;
+    for (std::int64_t s = 0; s < stages_; ++s)
+      pipeline.push_back(device(s * positions_ + rank % positions_));
+    return route_to_peer(cluster_, device(rank), device(peer), pipeline, positions_);
   }
   /// Distance in rank from a group's first member to its last.
   std::int64_t extent(AxisSet axes) const {

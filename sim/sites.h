@@ -42,7 +42,7 @@ struct AxisSites {
 
 struct Sites {
   std::vector<GroupPlacement> groups;
-  std::vector<Path> paths;
+  std::vector<PeerPath> paths;
   std::vector<AxisSites> axis_sets;
   SiteMap next, previous;       // index into paths: route to the neighbouring stage
   std::vector<double> factors;  // distinct slow-downs; [0] = 1

@@ -79,9 +79,10 @@ struct GroupPlacement {
   std::int64_t pods = 1;             // groups of islands under the same leaf switches
   std::int64_t ranks_per_node = 1;   // in the fullest island
   bool uniform = true;               // every island has as many
-  Path intra;                        // between two members in one island (if ranks_per_node > 1)
+  Path intra;                        // between members in one island, share of one member
+                                     // (if ranks_per_node > 1)
   Path inter;                        // between islands, share of one member (if nodes > 1)
-  Path inter_alone;                  // the same if no other group communicates
+  Path intra_alone, inter_alone;     // the same if no other group communicates
   bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
   std::size_t kind = 0;              // of its weakest nodes (Cluster::kind)
 
@@ -144,6 +145,17 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
 
 /// Route from one device to another.
 Path route(const Cluster& cluster, std::int64_t from, std::int64_t to);
+
+/// What a device has of the way to its peer in the stage before or behind, when every device of its
+/// stage sends to its own peer, and when this one sends alone.
+struct PeerPath {
+  Path all, alone;
+  bool operator==(const PeerPath&) const = default;
+};
+/// `pipeline`: the two devices and theirs of the other stages, stage by stage; `width`: the devices
+/// of a stage.
+PeerPath route_to_peer(const Cluster& cluster, std::int64_t from, std::int64_t to,
+                       std::span<const std::int64_t> pipeline, std::int64_t width);
 
 /// The machine looks the same from device d and from d + period (whole nodes, whole leaf groups);
 /// group placements need to be worked out only for one period.

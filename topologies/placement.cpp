@@ -1,15 +1,12 @@
 // Given a set of devices, spread over islands k = 0 .. K-1 in index order, with the members of each
 // island in index order:
 //
-//   intra  the worst route between two members of one island. In a mesh of direct NVLinks that
-//   joins
-//          them all a member sends over all of its links at once, so its bandwidth there is the sum
-//          of its links to other members.
+//   intra  what the members of one island have of it (island_paths.cpp), the worst of all islands.
 //   inter  the worst route from member j of island k to member j of island k + 1 (a ring over the
 //          islands), as one member's share when every device of the machine is in a group like this
 //          one: a NIC is divided by the devices that it serves, and what lies beyond is shared as
 //          the fabric says (Cabling::shares).
-//   inter_alone  the same when only this group communicates.
+//   intra_alone, inter_alone  the same when only this group communicates.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -17,40 +14,16 @@
 
 #include "core/error.h"
 #include "topologies/graph.h"
+#include "topologies/island_paths.h"
+#include "topologies/paths.h"
 
 namespace plait {
 namespace {
-
-/// Members of one island by their places in it, ascending.
-using Places = std::span<const std::int64_t>;
 
 struct Members {
   std::int64_t island = 0;
   Places places;
 };
-
-/// The narrower bandwidth and the longer latency; the narrower one names the link.
-void worsen(Path& worst, const Path& path) {
-  if (worst.hops == 0) {
-    worst = path;
-    return;
-  }
-  const Seconds latency = std::max(worst.latency, path.latency);
-  const int hops = std::max(worst.hops, path.hops);
-  if (path.carried() < worst.carried()) worst = path;
-  worst.latency = latency;
-  worst.hops = hops;
-}
-
-/// To a link on the way to a fabric, where it carries less.
-void narrow(Path& path, LinkClass link, BytesPerSecond bandwidth) {
-  const LinkClass fabric = path.outermost();
-  Path other = path;
-  other.link = link, other.bandwidth = bandwidth;
-  other.beyond = link == fabric ? std::nullopt : std::optional(fabric);
-  constexpr double kTie = 1 + 1e-9;  // names the fabric
-  if (other.carried() * (link == LinkClass::kPcie ? kTie : 1) < path.carried()) path = other;
-}
 
 /// The group island by island; `places` is the storage that the islands' places lie in.
 std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64_t per_island,
@@ -66,51 +39,6 @@ std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64
     islands.push_back({island, {&places[begin], i - begin}});
   }
   return islands;
-}
-
-bool joined_directly(const IslandRoutes& island, std::int64_t a, std::int64_t b) {
-  const Distance& way = island.between(a, b);
-  return way.hops == 1 && way.link == LinkClass::kNvlink;
-}
-
-/// Over the direct NVLinks from `from` to other members; zero in a switched island.
-BytesPerSecond direct_bandwidth(const IslandRoutes& island, std::int64_t from, Places places) {
-  BytesPerSecond sum;
-  for (const std::int64_t to : places) {
-    if (joined_directly(island, from, to))
-      sum += BytesPerSecond(island.between(from, to).bandwidth);
-  }
-  return sum;
-}
-
-/// Whether direct NVLinks lead from each member to all others, by way of members. Pairs of cards on
-/// bridges do not.
-bool meshed(const IslandRoutes& island, Places places) {
-  std::vector<std::int64_t> reached = {places[0]}, rest(places.begin() + 1, places.end());
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    const auto beyond = std::stable_partition(rest.begin(), rest.end(), [&](std::int64_t to) {
-      return !joined_directly(island, reached[i], to);
-    });
-    reached.insert(reached.end(), beyond, rest.end());
-    rest.erase(beyond, rest.end());
-  }
-  return rest.empty();
-}
-
-Path intra_path(const IslandRoutes& island, Places places) {
-  Path worst;
-  BytesPerSecond direct = direct_bandwidth(island, places[0], places);
-  for (const std::int64_t from : places) {
-    for (const std::int64_t to : places) {
-      if (from != to) worsen(worst, island.between(from, to).path());
-    }
-    direct = std::min(direct, direct_bandwidth(island, from, places));
-  }
-  if (direct.value > 0 && meshed(island, places)) {
-    worst.link = LinkClass::kNvlink;
-    worst.bandwidth = direct;
-  }
-  return worst;
 }
 
 std::int64_t pods_of(const std::vector<Members>& islands, std::int64_t nodes_per_pod) {
@@ -268,7 +196,9 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
     // Most groups have the same places in every island.
     const IslandKind& kind = cluster.graph->kind(m.island);
     if (count > 1 && (&kind != seen_in || !std::ranges::equal(seen, m.places))) {
-      worsen(out.intra, intra_path(kind.routes, m.places));
+      const IslandPaths paths = island_paths(kind, m.places);
+      worsen(out.intra, paths.all);
+      worsen(out.intra_alone, paths.alone);
       seen = m.places, seen_in = &kind;
     }
   }

@@ -36,10 +36,12 @@ std::shared_ptr<const Network> crossbar(const Cluster& cluster, BytesPerSecond b
   return std::make_shared<Crossbar>(cluster.world_size(), bandwidth, Seconds(1e-6));
 }
 
-// In one node: between nodes the analytic network divides links by a formula, beforehand.
+// In one node, behind NVSwitches: elsewhere the analytic network divides links by a formula,
+// beforehand.
 RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
   Case c = any_machine();
   c.machine.nodes = 1;
+  c.machine.preset = pick(0, 1) == 0 ? "hgx-h100" : "dgx-a100";
   c.machine.other_nodes.clear();
   c.machine.devices_per_node = c.strategy.mesh.world_size();
   RC_LOG() << c << "\n";

@@ -324,6 +324,13 @@ OpDuration priced_one_by_one(const Plan& plan, const Cluster& cluster, const Cos
   const auto device = [placement](std::int64_t r) {
     return placement.empty() ? r : placement[static_cast<std::size_t>(r)];
   };
+  const auto peer_path = [=, &plan, &cluster](std::int64_t rank, std::int64_t peer) {
+    const std::int64_t width = plan.places_per_stage();
+    std::vector<std::int64_t> pipeline;
+    for (std::int64_t r = rank % width; r < plan.mesh.world_size(); r += width)
+      pipeline.push_back(device(r));
+    return route_to_peer(cluster, device(rank), device(peer), pipeline, width).all;
+  };
   return [=, &plan, &cluster](std::int64_t rank, BlockId block, std::size_t index) {
     const Key key{rank, block, index};
     if (const auto found = known->find(key); found != known->end()) return found->second;
@@ -340,10 +347,10 @@ OpDuration priced_one_by_one(const Plan& plan, const Cluster& cluster, const Cos
       t = costs.collective(*g, place_group(cluster, devices), cluster).cost.total();
     } else if (const Send* s = std::get_if<Send>(&op.body)) {
       const std::int64_t to = plan.mesh.neighbour(rank, s->axis, s->offset);
-      t = costs.transfer(s->bytes, route(cluster, device(rank), device(to))).total();
+      t = costs.transfer(s->bytes, peer_path(rank, to)).total();
     } else if (const Recv* r = std::get_if<Recv>(&op.body)) {
       const std::int64_t from = plan.mesh.neighbour(rank, r->axis, r->offset);
-      t = costs.transfer(r->bytes, route(cluster, device(rank), device(from))).total();
+      t = costs.transfer(r->bytes, peer_path(rank, from)).total();
     } else {
       const NodeKind& node = cluster.kind(cluster.kind_of(device(rank)));
       t = costs.copy(std::get<Copy>(op.body), node).total();

@@ -105,6 +105,19 @@ TEST(Placement, AcrossSocketsThePcieBoxIsAsNarrowAsTheirLink) {
   EXPECT_EQ(place_group(c, every(1, 8)).intra.bandwidth, find_node("pcie-8").socket_bandwidth);
 }
 
+// Devices 0-3 are on one socket and 4-7 on the other.
+TEST(Placement, GroupsThatCrossTheSameLinkOfANodeDivideIt) {
+  const Cluster c = make_cluster({.preset = "pcie-8"});
+  const double link = find_node("pcie-8").socket_bandwidth.value;
+  for (const std::int64_t first : {0, 1, 3}) {
+    const GroupPlacement pair = place_group(c, every(4, 2, first));  // one of {d, d + 4}
+    EXPECT_DOUBLE_EQ(pair.intra.bandwidth.value, link / 4);
+    EXPECT_DOUBLE_EQ(pair.intra_alone.bandwidth.value, link);
+  }
+  EXPECT_DOUBLE_EQ(place_group(c, every(2, 4)).intra.bandwidth.value, link / 2);
+  EXPECT_EQ(place_group(c, every(1, 2, 2)).intra.bandwidth, find_device("l40s").pcie_bandwidth);
+}
+
 TEST(Placement, OversubscriptionBindsGroupsWithFewNodesInEachPod) {
   // Pods of 4 nodes, leafs 4 : 1, NICs of B. Groups with k nodes in each of 2 pods: 4 / k of them
   // share the one cable's worth of bandwidth up, so each has B * k / 4.

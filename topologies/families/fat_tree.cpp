@@ -21,18 +21,6 @@
 namespace plait {
 namespace {
 
-/// Of the runs of nodes in the same `per`, the shortest one.
-std::int64_t shortest_run(std::span<const std::int64_t> nodes, std::int64_t per) {
-  std::int64_t shortest = static_cast<std::int64_t>(nodes.size()), run = 0;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    ++run;
-    if (i + 1 < nodes.size() && nodes[i] / per == nodes[i + 1] / per) continue;
-    shortest = std::min(shortest, run);
-    run = 0;
-  }
-  return shortest;
-}
-
 class FatTree : public Cabling {
  public:
   FatTree(const Fabric& fabric, std::int64_t nodes, std::int64_t nics)
@@ -122,7 +110,7 @@ class FatTree : public Cabling {
   std::int64_t run() const override { return fabric_.nodes_per_pod; }
 
   /// With k nodes of the ring in a pod, P / k rings like it send their flows over the D B / o that
-  /// leave a leaf; and so on for blocks.
+  /// leave a leaf; and so on for blocks. In the last pod, where nodes may be missing, fewer do.
   Shares shares(const Ring& ring) const override {
     constexpr BytesPerSecond kNone(std::numeric_limits<double>::infinity());
     Shares out = {kNone, kNone};
@@ -131,7 +119,7 @@ class FatTree : public Cabling {
     BytesPerSecond total = fabric_.bandwidth * leaf_up_;
     const auto limit = [&](std::int64_t nodes, std::int64_t flows) {
       if (ring.nodes.front() / nodes == ring.nodes.back() / nodes) return;
-      const auto k = static_cast<double>(shortest_run(ring.nodes, nodes));
+      const double k = fewest_in(ring.nodes, nodes);
       out.all = std::min(out.all, fabric_.bandwidth * k / oversubscription * ports_per_flow);
       out.alone = std::min(out.alone, total / static_cast<double>(flows));
     };
@@ -144,6 +132,18 @@ class FatTree : public Cabling {
   }
 
  private:
+  /// Of a ring's nodes in the same `per`, as if these were all there, the fewest.
+  double fewest_in(std::span<const std::int64_t> nodes, std::int64_t per) const {
+    double fewest = std::numeric_limits<double>::infinity(), run = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      ++run;
+      if (i + 1 < nodes.size() && nodes[i] / per == nodes[i + 1] / per) continue;
+      const std::int64_t there = std::min(per, nodes_ - nodes[i] / per * per);
+      fewest = std::min(fewest, run * static_cast<double>(per) / static_cast<double>(there));
+      run = 0;
+    }
+    return fewest;
+  }
   std::int64_t first_core() const { return ports() + leafs_ * spines_; }
   std::int64_t leaf_of(std::int64_t port) const {
     return port / nics_ / fabric_.nodes_per_pod * fabric_.rails + port % nics_ % fabric_.rails;
