@@ -214,6 +214,7 @@ Line bar_line(const std::string& name, const std::string& amount, double fractio
 
 std::string what_if_text(const std::string& resource) {
   if (resource == "peak_flops") return "10 % more peak FLOP/s";
+  if (resource == "pcie_bandwidth") return "10 % faster pcie and sockets";
   const std::string words = human_words(resource);
   const bool rate = resource.ends_with("_bandwidth") || resource.ends_with("_flops");
   return (rate ? "10 % more " : "10 % less ") + words;

@@ -74,6 +74,16 @@ TEST(PcieBox, PeersUnderOneSwitchTurnThere) {
   EXPECT_EQ(route(c, 3, 4).bandwidth, find_node("pcie-8").socket_bandwidth);
 }
 
+TEST(PcieBox, ADeviceIsAsFastAsItsSlot) {
+  for (const char* name : {"pcie-8", "rtx-4090-8"}) {  // on PCIe switches, on root ports
+    NodeSpec node = find_node(name);
+    node.pcie_bandwidth = node.pcie_bandwidth / 4;
+    const Cluster c = make_cluster({.own_node = node});
+    EXPECT_EQ(route(c, 0, 1).bandwidth, node.pcie_bandwidth);
+    EXPECT_LE(c.host.bandwidth, node.pcie_bandwidth);
+  }
+}
+
 TEST(PcieBox, WithoutPeerAccessEverythingPassesTheHost) {
   Device device = find_device("l40s");
   device.peer_access = false;

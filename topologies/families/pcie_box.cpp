@@ -11,6 +11,11 @@ std::size_t block(std::size_t item, std::size_t items, std::size_t blocks) {
   return item * blocks / items;
 }
 
+/// Of a device: the slower of what it and its slot can do.
+BytesPerSecond slot_of(const NodeSpec& node, const Device& device) {
+  return std::min(node.pcie_bandwidth, device.pcie_bandwidth);
+}
+
 std::vector<VertexId> add_sockets(LinkGraph& g, const NodeSpec& node) {
   std::vector<VertexId> sockets;
   for (std::int64_t i = 0; i < node.sockets; ++i) {
@@ -56,7 +61,7 @@ Island pcie_box(const NodeSpec& node, const Device& device, const Fabric& fabric
   for (std::size_t d = 0; d < n; ++d) {
     add_link(g, island.devices[d], ports[block(d, n, ports.size())],
              on_module ? LinkClass::kC2c : LinkClass::kPcie,
-             on_module ? device.host_bandwidth : device.pcie_bandwidth, node.pcie_latency);
+             on_module ? device.host_bandwidth : slot_of(node, device), node.pcie_latency);
     island.host_of.push_back(sockets[block(d, n, sockets.size())]);
     if (nics > 0) island.nic_of.push_back(block(d, n, std::min(n, nics)));
   }
