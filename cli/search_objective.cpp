@@ -53,6 +53,8 @@ std::pair<double, double> figures_of(const SearchCommand& o, const SearchRow& ro
 void require_price_of_known(const std::string& price, std::vector<std::string> devices) {
   const std::string device = price.substr(0, price.find('='));
   if (device.size() == price.size() || std::ranges::find(devices, device) != devices.end()) return;
+  std::ranges::sort(devices);
+  devices.erase(std::ranges::unique(devices).begin(), devices.end());
   const std::string meant = did_you_mean(device, devices);
   throw InputError({.code = "G024",
                     .problem = "--price " + price + ": no device is called " + device,

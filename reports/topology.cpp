@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -136,8 +137,10 @@ std::vector<Line> topology_lines(const TopologySummary& s) {
        {fmt::format("  {} hops; {}, device {} to {}", s.diameter.hops, to_text(s.diameter.latency),
                     human_count(s.diameter.from), human_count(s.diameter.to))}});
   for (const LevelRatio& r : s.oversubscription) {
-    out.push_back({{"oversubscription", Ink::kBold},
-                   {fmt::format("  {} switches: {:.3g} down to 1 up", name_of(r.level), r.ratio)}});
+    std::string text = fmt::format("  {} switches: {:.3g} down to 1 up", name_of(r.level), r.ratio);
+    if (std::abs(r.ratio / r.full - 1) > 0.005)
+      text += fmt::format(", {:.3g} when their ports are all taken", r.full);
+    out.push_back({{"oversubscription", Ink::kBold}, {std::move(text)}});
   }
   return out;
 }

@@ -145,9 +145,12 @@ void check_size_of(const Fabric& fabric, std::int64_t nodes) {
     std::int64_t places = 1;
     for (const std::int64_t length : fabric.dimensions) places *= std::min(length, kMostDevices);
     if (places == switches && !fabric.dimensions.empty()) return;
+    const std::string shape =
+        fabric.dimensions.empty()
+            ? "without dimensions"
+            : fmt::format("of {} switches", fmt::join(fabric.dimensions, " x "));
     refuse("C004",
-           fmt::format("a torus of {} switches for {} nodes, {} on each",
-                       fmt::join(fabric.dimensions, " x "), nodes, fabric.nodes_per_pod),
+           fmt::format("a torus {} for {} nodes, {} on each", shape, nodes, fabric.nodes_per_pod),
            fmt::format("dimensions whose product is {}", switches),
            "set the fabric's dimensions, or its nodes_per_switch");
   }
@@ -161,11 +164,17 @@ void check_size_of(const Fabric& fabric, std::int64_t nodes) {
          "set routers_per_group, global_cables or nodes_per_switch of the fabric higher");
 }
 
+std::string cure_of_unjoined(const NodeSpec& node) {
+  if (node.family == Family::kGpuParts) return "set nodes to 1";
+  return node.nics == 0 ? "set nodes to 1, or cluster.node.nics and cluster.fabric"
+                        : "set nodes to 1, or name a fabric";
+}
+
 Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
   const std::string& name = spec.fabric.empty() ? node.fabric : spec.fabric;
   if (spec.nodes > 1 && (node.nics == 0 || (name.empty() && !spec.own_fabric))) {
     refuse("C007", fmt::format("{} nodes of {}, and no fabric joins them", spec.nodes, node.name),
-           "nodes with NICs, and a fabric", "set nodes to 1, or name a fabric");
+           "nodes with NICs, and a fabric", cure_of_unjoined(node));
   }
   Fabric fabric;
   if (spec.own_fabric) {

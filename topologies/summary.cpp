@@ -24,7 +24,7 @@ void for_each_link(const LinkGraph& g, Use use) {
 }
 
 /// Of a fat tree's levels: what comes from below over what leads up.
-std::vector<LevelRatio> ratios_of(const LinkGraph& g) {
+std::vector<LevelRatio> ratios_of(const LinkGraph& g, const Fabric& fabric) {
   std::map<VertexKind, double> down, up;
   for_each_link(g, [&](VertexId a, VertexId b, const Link& l) {
     const auto [lower, upper] = std::minmax(g[a].kind, g[b].kind);
@@ -34,7 +34,10 @@ std::vector<LevelRatio> ratios_of(const LinkGraph& g) {
   });
   std::vector<LevelRatio> out;
   for (const auto& [level, bandwidth] : down) {
-    if (up.contains(level)) out.push_back({level, bandwidth / up[level]});
+    if (!up.contains(level)) continue;
+    const double full =
+        level == VertexKind::kLeaf ? fabric.oversubscription : fabric.spine_oversubscription;
+    out.push_back({level, bandwidth / up[level], full});
   }
   return out;
 }
@@ -160,7 +163,7 @@ TopologySummary summarize(const Cluster& cluster, const Watch& watch) {
   }
   out.diameter = diameter_of(cluster, watch);
   out.diversity = diversity_of(cluster, machine);
-  out.oversubscription = ratios_of(machine.links);
+  out.oversubscription = ratios_of(machine.links, cluster.graph->fabric);
   return out;
 }
 

@@ -49,6 +49,7 @@ struct Diversity {
 struct LevelRatio {
   VertexKind level = VertexKind::kLeaf;
   double ratio = 1;
+  double full = 1;  // where all ports towards the nodes are taken
 };
 
 struct TopologySummary {

@@ -282,6 +282,17 @@ TEST(MakeCluster, RefusesNodesThatNothingJoins) {
   EXPECT_EQ(code_of([&] { make_cluster({.nodes = 1, .own_node = node}); }), "");
 }
 
+TEST(MakeCluster, SaysWhatATorusWithoutDimensionsLacks) {
+  Fabric torus = find_fabric("ndr400");
+  torus.topology = Topology::kTorus;
+  try {
+    make_cluster({.preset = "hgx-h100", .nodes = 4, .own_fabric = torus});
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().problem, "a torus without dimensions for 4 nodes, 1 on each");
+  }
+}
+
 TEST(MakeCluster, RefusesADeviceWithoutNvlinkInAnNvlinkNode) {
   EXPECT_EQ(code_of([] { make_cluster({.preset = "hgx-h100", .device = find_device("l40s")}); }),
             "C008");

@@ -129,6 +129,7 @@ TEST(Import, DevicesOutOfOrderAreSaid) {
 TEST(Import, LinksThatTheDeviceDoesNotHaveAreTaken) {
   const ImportedNode node = imported("a100-pcie-bridges.txt", "h100-sxm");
   EXPECT_EQ(node.device.nvlink_links, 12);
+  EXPECT_GT(imported("a100-pcie-bridges.txt").node.nvlink_latency.value, 0);
   EXPECT_DOUBLE_EQ(nvlinks(shown(node), node.device), 2 * 12);
 }
 

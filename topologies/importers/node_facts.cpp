@@ -39,8 +39,13 @@ std::int64_t distinct(const std::vector<std::string>& texts) {
   return std::ssize(std::set<std::string>(texts.begin(), texts.end()));
 }
 
+/// Of NVLinks that the usual node of such a device does not have: those of cards on bridges.
+Seconds latency_of_bridges() { return find_node("h100-nvl-8").nvlink_latency; }
+
 void set_family(NodeSpec& node, const NodeFacts& facts, const NvlinkReading& nvlink) {
   node.mesh.clear();
+  if (nvlink.kind != NvlinkReading::Kind::kNone && node.nvlink_latency.value <= 0)
+    node.nvlink_latency = latency_of_bridges();
   switch (nvlink.kind) {
     case NvlinkReading::Kind::kNone: node.family = Family::kPcie; break;
     case NvlinkReading::Kind::kMesh:
