@@ -11,16 +11,28 @@ constexpr double kUnlimited = 1000;      // times the better end
 constexpr double kMatters = 0.01;        // of the step time
 constexpr double kRise = 1e-3;           // less is rounding of durations, not another algorithm
 constexpr double kPrecision = 1.005;     // of what bisection finds
-constexpr std::size_t kMostPoints = 24;  // of the range
+constexpr std::size_t kMostPoints = 24;  // of the range, besides the values asked for
+constexpr double kSameValue = 1e-9;      // apart, relatively: by rounding only
 
-std::vector<Sample> over_range(double low, double high, const Probe& probe) {
-  const double octaves = std::log2(high / low);
+/// Powers of two around these values, which are among them, ascending.
+std::vector<double> range_around(const std::vector<double>& asked) {
+  const auto [least, most] = std::ranges::minmax(asked);
+  const double low = least / kMargin, octaves = std::log2(most * kMargin / low);
   const std::size_t steps =
       std::min(kMostPoints, static_cast<std::size_t>(std::ceil(octaves - 1e-9)));
   const double factor = std::exp2(octaves / static_cast<double>(steps));
-  std::vector<Sample> out;
+  std::vector<double> out = asked;
   double value = low;
-  for (std::size_t k = 0; k <= steps; ++k, value *= factor) {
+  for (std::size_t k = 0; k <= steps; ++k, value *= factor) out.push_back(value);
+  std::ranges::sort(out);
+  const auto same = [](double a, double b) { return b / a < 1 + kSameValue; };
+  out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  return out;
+}
+
+std::vector<Sample> samples_at(const std::vector<double>& values, const Probe& probe) {
+  std::vector<Sample> out;
+  for (const double value : values) {
     if (auto sample = probe(value)) out.push_back(*sample);
   }
   return out;
@@ -101,8 +113,7 @@ std::vector<BreakEven> break_evens(const std::vector<double>& values, const Prob
   std::vector<double> positive = values;
   std::erase_if(positive, [](double v) { return v <= 0; });
   if (positive.empty()) return {};
-  const auto [low, high] = std::ranges::minmax(positive);
-  std::vector<Sample> samples = over_range(low / kMargin, high * kMargin, probe);
+  std::vector<Sample> samples = samples_at(range_around(positive), probe);
   if (samples.size() < 2) return {};
   if (!matters(samples)) {
     return {{.kind = BreakEven::Kind::kNoEffect,

@@ -3,7 +3,8 @@
 // searched on the predicted time f(v), of a step or of a whole training, over one knob, all others
 // as they are.
 //
-//   range      from 1/8 of the smallest to 8 times the largest value asked for, in powers of two
+//   range      from 1/8 of the smallest to 8 times the largest value asked for, in powers of two,
+//              and the values themselves
 //   better     the end of the range where f is smaller
 //   unlimited  f at 1000 times the better end (a thousandth where less is better), or as far
 //   towards

@@ -49,6 +49,17 @@ RC_GTEST_PROP(BreakEven, OfAnExposedLinkItIsAHundredTimesTheBytesOverCompute, ()
   RC_ASSERT(std::abs(enough[0].at / (100 * bytes) - 1) < 0.01);
 }
 
+TEST(BreakEven, ARiseBetweenTheValuesAskedForIsSaid) {
+  // Between 440 and 455 a step takes 5 % longer: no power of two around these is in there.
+  const Probe probe = [](double v) {
+    return std::optional(Sample{v, (1 + 300 / v) * (v > 445 && v < 452 ? 1.05 : 1), "link"});
+  };
+  const auto rises = of_kind(break_evens({440, 450, 455}, probe), Kind::kNotMonotone);
+  ASSERT_EQ(rises.size(), 1U);
+  EXPECT_EQ(rises[0].low, 440);
+  EXPECT_EQ(rises[0].high, 450);
+}
+
 TEST(BreakEven, OfALatencyLessIsBetter) {
   // 1 + v <= 1.01 (1 + what is left at a thousandth of the smallest): v up to a hundredth.
   const auto found = break_evens({0.01, 0.1}, [](double v) {
