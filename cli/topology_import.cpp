@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/measured_links.h"
 #include "cli/options.h"
 #include "cli/topology.h"
 #include "core/json.h"
@@ -59,36 +61,52 @@ int print_node(const CommandOptions& options, NodeFacts facts, const std::string
 struct DataSheet {
   std::string cluster, link;
   BytesPerSecond bandwidth;  // of one device; 0: unknown
-  std::string key, value;    // what of the cluster would say that the links do what was measured
+  /// What of the cluster would say that the links do what was measured; "" where nothing does.
+  std::string key, value;
 };
 
-DataSheet data_sheet_of(const CollectiveRun& run, BytesPerSecond busbw, const std::string& named) {
+/// A link of the cluster that a scenario can set.
+struct SettableLink {
+  std::string name, key;
+  BytesPerSecond bandwidth;
+  double per_device = 1;
+};
+
+SettableLink link_of(const CollectiveRun& run, const NodeSpec& node, const Device& device) {
+  if (run.hosts > 1 && node.nics > 0) {
+    return {"NIC per device", "cluster.fabric.bandwidth", find_fabric(node.fabric).bandwidth,
+            static_cast<double>(node.nics) / static_cast<double>(node.devices)};
+  }
+  if (device.nvlink_links > 0) {
+    return {"nvlink", "cluster.device.nvlink_link_bandwidth", device.nvlink_link_bandwidth,
+            static_cast<double>(device.nvlink_links)};
+  }
+  return {"pcie", "cluster.device.pcie_bandwidth", device.pcie_bandwidth};
+}
+
+/// The machine of the run with the link at `factor` times its rate.
+ClusterSpec machine_of(const CollectiveRun& run, const NodeSpec& node, const Device& device,
+                       const SettableLink& link, double factor) {
+  ClusterSpec out{.preset = node.name, .nodes = std::max<std::int64_t>(1, run.hosts)};
+  out.device = device;
+  if (!node.fabric.empty()) out.own_fabric = find_fabric(node.fabric);
+  BytesPerSecond& bandwidth = link.name == "nvlink" ? out.device->nvlink_link_bandwidth
+                              : link.name == "pcie" ? out.device->pcie_bandwidth
+                                                    : out.own_fabric->bandwidth;
+  bandwidth *= factor;
+  return out;
+}
+
+DataSheet data_sheet_of(const CollectiveRun& run, const std::string& named) {
   const std::string name = named.empty() ? catalogue_name(run.device) : named;
   if (name.empty()) return {};
   const Device device = find_device(name);
-  DataSheet out{.cluster = node_with(device, NvlinkReading::Kind::kSwitch),
-                .link = {},
-                .bandwidth = {},
-                .key = {},
-                .value = {}};
-  const NodeSpec node = find_node(out.cluster);
-  if (run.hosts > 1 && node.nics > 0) {
-    const double share = static_cast<double>(node.nics) / static_cast<double>(node.devices);
-    out.link = "NIC per device";
-    out.bandwidth = find_fabric(node.fabric).bandwidth * share;
-    out.key = "cluster.fabric.bandwidth";
-    out.value = to_text(busbw / share);
-  } else if (device.nvlink_links > 0) {
-    out.link = "nvlink";
-    out.bandwidth = device.nvlink_bandwidth();
-    out.key = "cluster.device.nvlink_link_bandwidth";
-    out.value = to_text(busbw / device.nvlink_links);
-  } else {
-    out.link = "pcie";
-    out.bandwidth = device.pcie_bandwidth;
-    out.key = "cluster.device.pcie_bandwidth";
-    out.value = to_text(busbw);
-  }
+  const NodeSpec node = find_node(node_with(device, NvlinkReading::Kind::kSwitch));
+  const SettableLink link = link_of(run, node, device);
+  DataSheet out{node.name, link.name, link.bandwidth * link.per_device, {}, {}};
+  const auto factor =
+      measured_link_factor(run, [&](double f) { return machine_of(run, node, device, link, f); });
+  if (factor) out.key = link.key, out.value = to_text(link.bandwidth * *factor);
   return out;
 }
 
@@ -108,7 +126,8 @@ std::string fit_text(const CollectiveRun& run, const LatencyBandwidth& fit,
     out +=
         fmt::format("data sheet    {} of {} ({}): measured is {} of it\n", to_text(sheet.bandwidth),
                     sheet.link, sheet.cluster, human_percent(fit.busbw / sheet.bandwidth, 0));
-    out += fmt::format("as links      --set {}=\"{}\"\n", sheet.key, sheet.value);
+    if (!sheet.key.empty())
+      out += fmt::format("as links      --set {}=\"{}\"\n", sheet.key, sheet.value);
   }
   return out;
 }
@@ -139,7 +158,7 @@ std::string fit_json(const CollectiveRun& run, const LatencyBandwidth& fit,
 
 int print_fit(const CommandOptions& options, const CollectiveRun& run) {
   const LatencyBandwidth fit = fit_latency_bandwidth(run);
-  const DataSheet sheet = data_sheet_of(run, fit.busbw, options.import.device);
+  const DataSheet sheet = data_sheet_of(run, options.import.device);
   const bool json = options.output.kind() == Format::kJson;
   print_result(options.output, json ? fit_json(run, fit, sheet) : fit_text(run, fit, sheet));
   return kYes;

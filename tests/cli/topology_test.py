@@ -1,5 +1,6 @@
 """plait topology: what it prints agrees with itself, pictures are XML, texts in them do not overlap."""
 
+import re
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -148,6 +149,22 @@ class Import(CommandTest):
         self.assertEqual(len(fit["rows"]), 9)
         text = plait("topology", "import", SAMPLES / "all_gather-mpirun.txt").out
         self.assertIn("cluster.fabric.bandwidth", text)
+
+    def test_links_as_measured_give_what_was_measured(self):
+        """One all_reduce of the size that was measured last, over the links that the fit suggests."""
+        text = self.run_ok("topology", "import", SAMPLES / "all_reduce-8xh100.txt").out
+        key, value = re.search(r'--set (\S+)="([^"]+)"', text).groups()
+        scenario = self.file("s.json", """{"model": "llama-3.2-1b", "workload": {"sequence_length": 1024, "global_batch": 8},
+            "strategy": {"dp": 8, "data": {"bucket": "64 GiB", "overlap": false}}, "cluster": {"preset": "hgx-h100"}}""")
+        run = self.run_ok("run", scenario, "--set", f"{key}={value}", "--format", "json").json()
+        reduce = max(run["collectives"], key=lambda c: c["bytes"])
+        self.assertAlmostEqual(2 * 7 / 8 * reduce["bytes"] / reduce["time_s"] / 367.83e9, 1, delta=0.03)
+
+    def test_a_node_without_nics_is_joined_as_the_refusal_says(self):
+        two = ("topology", "show", "dgx-spark", "--nodes", 2, "--set", "cluster.node.nics=0")
+        self.assertIn("cluster.node.nics and cluster.fabric", plait(*two).err)
+        self.run_ok("topology", "show", "pcie-8", "--nodes", 2, "--set", "cluster.node.nics=1",
+                    "--set", "cluster.fabric=ndr400")
 
     def test_what_cannot_be_imported(self):
         for arguments, code in (([self.file("a", "hello")], "T002"), ([SAMPLES / "pcie-8.txt"], "T011"),
