@@ -37,7 +37,7 @@ Tree tree_of(const KindSummary& k, bool prefix_caching, bool objectives) {
 }
 
 Tree tree_of(const StepTotals& t) {
-  const auto seconds = [](SimTime x) { return to_seconds(x).value; };
+  const auto seconds = [](TotalTime x) { return to_seconds(x).value; };
   return {{"steps", t.steps},
           {"tokens", t.tokens},
           {"sequences", t.sequences},

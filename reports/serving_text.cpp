@@ -20,9 +20,7 @@ Line labelled(const std::string& label, const std::string& text, Ink ink = Ink::
   return {{pad_right(label, kServingLabel)}, {text, ink}};
 }
 
-double share_of(SimTime part, SimTime whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
+double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::vector<Line> header(const ServingReport& r) {
   return {{{r.run.scenario, Ink::kBold}, {"  " + r.model + " on " + r.cluster}},
@@ -184,11 +182,11 @@ std::string kind_title(const KindSummary& k, bool prefix_caching, const Slo& slo
 std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
   if (t.steps == 0) return {labelled(name, "no steps")};
   const auto steps = static_cast<double>(t.steps);
-  SimTime sum = 0;
-  for (const SimTime p : t.parts) sum += p;
+  TotalTime sum;
+  for (const TotalTime p : t.parts) sum += p;
   std::string parts;
   for (std::size_t p = 0; p < kStepParts; ++p) {
-    const double share = share_of(t.parts[p], sum);
+    const double share = share_of(to_seconds(t.parts[p]).value, to_seconds(sum).value);
     if (p == static_cast<std::size_t>(StepPart::kProcessor) && share < kWorthSaying) continue;
     parts += fmt::format("{}{} {}", p == 0 ? "" : ", ", kPartNames[p], human_percent(share, 0));
   }
@@ -201,7 +199,9 @@ std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
 
 std::string use_words(double busy, const PoolUse& use, const CacheCapacity& capacity) {
   return fmt::format("devices {} of the time; at most {} of the cache, {} sequences a step",
-                     human_percent(busy), human_percent(share_of(use.most_blocks, capacity.blocks)),
+                     human_percent(busy),
+                     human_percent(share_of(static_cast<double>(use.most_blocks),
+                                            static_cast<double>(capacity.blocks))),
                      human_count(use.most_sequences));
 }
 

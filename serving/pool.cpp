@@ -53,8 +53,8 @@ void Pool::account(const Step& step, const StepTime& time, std::int64_t sequence
   StepTotals& t = step.prefill.sequences == 0 ? use_.decode : use_.prefill;
   ++t.steps;
   t.tokens += step.tokens(), t.sequences += sequences;
-  t.time = counted_sum(t.time, time.total() - time.issue);
-  t.host = counted_sum(t.host, counted_sum(overhead, time.issue));
+  t.time += time.total() - time.issue;
+  t.host += counted_sum(overhead, time.issue);
   for (std::size_t p = 0; p < kStepParts; ++p) t.parts[p] += time.parts[p];
 }
 

@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/time.h"
+#include "core/total_time.h"
 #include "serving/engine.h"
 #include "serving/requests.h"
 
@@ -67,16 +67,16 @@ struct Handover {
 /// Steps of one sort: those that only generate, and the others.
 struct StepTotals {
   std::int64_t steps = 0, tokens = 0, sequences = 0;
-  SimTime time = 0;  // alone on the machine, without the host's part
-  SimTime host = 0;
-  std::array<SimTime, kStepParts> parts = {};
+  TotalTime time;  // alone on the machine, without the host's part
+  TotalTime host;
+  std::array<TotalTime, kStepParts> parts = {};
 };
 
 /// What replicas of one layout have done.
 struct PoolUse {
   StepTotals decode, prefill;
   GuessTotals guessed;
-  std::vector<SimTime> busy;                         // per stage, over all replicas
+  std::vector<TotalTime> busy;                       // per stage, over all replicas
   std::int64_t most_blocks = 0, most_sequences = 0;  // in use at a time on one replica
 };
 

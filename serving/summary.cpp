@@ -57,7 +57,7 @@ double busy_share(const PoolUse& use, std::int64_t replicas, SimTime makespan) {
   const auto places = static_cast<double>(use.busy.size()) * static_cast<double>(replicas);
   if (places == 0 || makespan <= 0) return 0;
   double busy = 0;
-  for (const SimTime t : use.busy) busy += to_seconds(t).value;
+  for (const TotalTime t : use.busy) busy += to_seconds(t).value;
   return busy / (places * to_seconds(makespan).value);
 }
 

@@ -75,6 +75,18 @@ TEST(Serve, AStepThatPassesMoreThanIsCountedIsRefused) {
   EXPECT_THROW(step.total(), InputError);
 }
 
+// Four replicas of two stages that work for 40 days each: 320 days of devices.
+TEST(Serve, ReplicasTogetherMayWorkForLongerThanIsCounted) {
+  constexpr SimTime kDay = 24 * 3600 * kPicosecondsPerSecond;
+  ServerOptions o = options();
+  o.replicas = 4;
+  const std::vector<Request> requests(4, Request{0, 10, 40, 0});
+  const Service s = serve(requests, all_at_once(4), o, Priced{kDay, 0, 2});
+  EXPECT_EQ(s.makespan, 80 * kDay);
+  EXPECT_EQ(to_seconds(s.busy[0]), to_seconds(kDay) * 160);
+  EXPECT_EQ(to_seconds(s.decode.time) + to_seconds(s.prefill.time), to_seconds(kDay) * 320);
+}
+
 TEST(Serve, TheHostsPartComesOnTopOfEachStep) {
   const std::vector<Request> requests = {{0, 10, 3, 0}};
   ServerOptions o = options();
