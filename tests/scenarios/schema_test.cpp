@@ -29,7 +29,8 @@ TEST(Schema, ValidatesEveryScenarioFile) {
   if (std::system("python3 -c 'import jsonschema' 2>/dev/null") != 0) {
     GTEST_SKIP() << "python3-jsonschema is not installed";
   }
-  const std::string folder = testing::TempDir();
+  std::string folder = testing::TempDir() + "plaitXXXXXX";  // others may run this test too
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
   write_file(folder + "/plait-schema.json", scenario_schema());
   write_file(folder + "/plait-validate.py", R"(
 import glob, json, sys
@@ -54,6 +55,7 @@ sys.exit(failed)
   const std::string command = "python3 -W ignore " + folder + "/plait-validate.py " + folder +
                               "/plait-schema.json " + kSourceDir;
   EXPECT_EQ(std::system(command.c_str()), 0);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Reference, PageIsUpToDate) {
