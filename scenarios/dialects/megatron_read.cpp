@@ -140,8 +140,8 @@ class Reading {
   /// pretrain_bert.py: two segments, a head of its own, and all tokens see one another.
   void encoder() {
     const bool masked = script("pretrain_bert.py") != nullptr;
-    give("", "model.causal", truth(!masked));
-    give("", "model.masked_lm_head", truth(masked));
+    give("", "model.causal", json_bool(!masked));
+    give("", "model.masked_lm_head", json_bool(masked));
     give("", "model.token_types", masked ? "2" : "0");
   }
 
