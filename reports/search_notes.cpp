@@ -27,8 +27,10 @@ std::string gap_of(const SearchReport& s) {
     return open + fmt::format(", of which one may be up to {} faster", human_percent(c.gap));
   if (c.gap_of_last == 0) return open + "; none is faster";
   if (s.best.size() < 2) return open + "; the best is proven";
-  return open + fmt::format("; the best is proven, places 2 to {} may be up to {} faster",
-                            s.best.size(), human_percent(c.gap_of_last));
+  const std::string others =
+      s.best.size() == 2 ? "place 2" : fmt::format("places 2 to {}", s.best.size());
+  return open + fmt::format("; the best is proven, {} may be up to {} faster", others,
+                            human_percent(c.gap_of_last));
 }
 
 std::string proof_of(const SearchReport& s) {

@@ -154,7 +154,8 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
     std::string reason;
   };
   const bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
-  const bool sums_whole = part.fsdp_options.sums_whole(part.zero_stage, part.pp);
+  const bool reduces = part.fsdp_options.sums_whole(part.zero_stage, part.pp) ||
+                       (part.zero_stage == 2 && part.dp > 1 && part.fsdp > 1);
   const Rule rules[] = {
       {"expert_tp", part.expert_tp > 1 && !part.expert_axes.has(Axis::kTp),
        "expert_axes has no tp"},
@@ -164,8 +165,7 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
        part.pp == 1 && part.pipeline.schedule != Schedule::kGpipe &&
            part.pipeline.exchange_overlap != ExchangeOverlap::kPasses,
        "pp is 1"},
-      {"fsdp_options", (part.zero_stage < 3 && !sums_whole) || no_shards,
-       "no parameters are sharded"},
+      {"fsdp_options", (part.zero_stage < 3 && !reduces) || no_shards, "no parameters are sharded"},
       {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
        "no parameters are sharded"},
       {"context", part.cp == 1, "cp is 1"},

@@ -102,9 +102,9 @@ class Realrun(CommandTest):
                 self.assertIn("DIFFERENT", result.out)
 
     def test_warnings_are_said_once(self):
-        # A pipeline schedule without a pipeline has no effect.
+        # Groups of microbatches without a pipeline have no effect.
         idle = ["--set", "strategy.pp=1", "--set", "strategy.fsdp=4", "--set",
-                "strategy.pipeline.schedule=gpipe"]
+                "strategy.pipeline.microbatch_group=2"]
         for transport in ("threads", "tcp", "mpi"):
             with self.subTest(transport):
                 result = plait("realrun", SMALL, "--verify", "--transport", transport, *idle)
