@@ -54,7 +54,7 @@ void require_price_of_known(const std::string& price, std::vector<std::string> d
   const std::string device = price.substr(0, price.find('='));
   if (device.size() == price.size() || std::ranges::find(devices, device) != devices.end()) return;
   std::ranges::sort(devices);
-  devices.erase(std::ranges::unique(devices).begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   const std::string meant = did_you_mean(device, devices);
   throw InputError({.code = "G024",
                     .problem = "--price " + price + ": no device is called " + device,

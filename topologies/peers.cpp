@@ -48,7 +48,7 @@ std::vector<std::int64_t> nodes_around(const Graph& g, std::span<const std::int6
   std::vector<std::int64_t> out(nodes.begin() + static_cast<std::ptrdiff_t>(first),
                                 nodes.begin() + static_cast<std::ptrdiff_t>(last) + 1);
   std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
