@@ -23,8 +23,7 @@ std::vector<Line> improvement_lines(const Improvements& found, double step_time_
   }
   if (found.best.empty()) out.push_back({{"  none makes the step shorter"}});
   out.push_back({{fmt::format("  of {} tried {} can be planned and {} fit; plait search combines "
-                              "sizes, schedules and "
-                              "recomputation",
+                              "sizes, schedules and recomputation",
                               found.tried, found.planned, found.fit),
                   Ink::kDim}});
   return out;

@@ -55,7 +55,7 @@ function searchGap() {
   if (l.gap === null) return '.';
   if (l.gap > 0) return ['; one of the undecided may be up to ', num('/result/layouts/gap', 'percent'), ' faster.'];
   return l.gap_of_last > 0 && places > 1
-    ? ['; the best is proven, places 2 to ', String(places), ' may be up to ', num('/result/layouts/gap_of_last', 'percent'), ' faster.'] : '; the best is proven.';
+    ? [`; the best is proven, ${places === 2 ? 'place 2' : `places 2 to ${places}`} may be up to `, num('/result/layouts/gap_of_last', 'percent'), ' faster.'] : '; the best is proven.';
 }
 
 /// Why some layouts cannot be planned.
