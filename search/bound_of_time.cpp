@@ -110,11 +110,13 @@ SimTime Bounds::step(const PipelineCosts& stages, std::span<const StagePasses> o
   // Where nothing holds the stages together at the end of a step, those that split the backward
   // pass fill their first wait with the step before.
   const bool waits = !stages.split || joined;
+  // Sums of whole gradients over the two stages that have each piece, on whatever devices they are.
+  const bool whole = stages.pieces.places.both_ways() && l.zero_stage < 2;
   SimTime out = 0, passes = 0, update = 0, update_of_first = 0;
   for (const StagePasses& stage : of_stages) {
     const SimTime worked = (waits ? stage.fill : 0) + stage.work;
     const SimTime own_update = stages.of(stage.parts, &UnitCosts::update);
-    const SimTime reduced = stages.of(stage.parts, &UnitCosts::reduce);
+    const SimTime reduced = whole ? 0 : stages.of(stage.parts, &UnitCosts::reduce);
     passes = std::max(passes, worked + stage.drain);
     passes = std::max(passes, slowed_passes(stages, stage, not_anew));
     update = std::max(update, own_update);
@@ -129,8 +131,8 @@ SimTime Bounds::step(const PipelineCosts& stages, std::span<const StagePasses> o
       exchanged += reduced;
     } else if (!stages.split) {
       // Gradients of its first piece are complete in the last backward pass.
-      exchanged = std::max(
-          exchanged, worked - stage.backward_of_first + stages.of(stage.first, &UnitCosts::reduce));
+      const SimTime last = whole ? 0 : stages.of(stage.first, &UnitCosts::reduce);
+      exchanged = std::max(exchanged, worked - stage.backward_of_first + last);
     }
     // Without a common end each unit is updated when its own gradient is there.
     out = std::max(out, joined ? exchanged + own_update : std::max(exchanged, worked + own_update));

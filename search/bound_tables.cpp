@@ -165,7 +165,7 @@ void Bounds::prepare_time(std::span<const Layout> layouts, Numbers numbers, int 
   in_parallel(messages.size(), threads, [&](std::size_t i) {
     const auto& [layout, found] = messages[i];
     Recent recent;
-    *found = priced_message(message_key(layout, sizes(layout, recent)->kept));
+    *found = priced_messages(message_key(layout, sizes(layout, recent)->kept));
   });
 }
 
@@ -174,10 +174,11 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   const PlacedSharers all = placed_sharers(l, base, order_);
   UnitExchange out;
   const DType whole = scenario_.workload.precision.weights;
-  if (sizes.embedding > 0) out.embedding = unit(all, sizes, sizes.embedding, whole);
+  const bool tied = scenario_.model.tied_embeddings;
+  if (sizes.embedding > 0) out.embedding = unit(all, sizes, sizes.embedding, whole, tied);
   // One unit takes no less than either of the two by itself, and perhaps no more.
   const bool one_root = l.zero_stage == 3 && base.fsdp.root;
-  if (sizes.head > 0 && !one_root) out.head = unit(all, sizes, sizes.head, whole);
+  if (sizes.head > 0 && !one_root) out.head = unit(all, sizes, sizes.head, whole, tied);
   const DType kept = gathered_type_of_layers(scenario_.workload.precision);
   if (sizes.module > 0) out.module = unit(all, sizes, sizes.module, kept);
   std::int64_t experts = 0;
@@ -247,7 +248,7 @@ SimTime Bounds::least(const Adam& adam) const {
 }
 
 UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::int64_t parameters,
-                       DType gathered) {
+                       DType gathered, bool tied) {
   const Precision& p = scenario_.workload.precision;
   UnitCosts out;
   if (sizes.update) {
@@ -273,26 +274,31 @@ UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::in
   // Buckets hold less than one unit more than they are meant to; none moves its bytes faster.
   const std::int64_t bucket =
       parameters + scenario_.strategy.data.bucket.value / size_of(p.gradients);
-  SimTime whole = 0;
-  if (on.zero_stage == 0) {
-    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.all).takes;
-  } else {
-    whole = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing).takes +
+  const SimTime whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.all).takes;
+  SimTime takes = whole;
+  if (on.zero_stage == 1 && !scenario_.strategy.data.all_reduce) {
+    takes = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing).takes +
             priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards, on.between).takes;
+    if (tied) takes = std::min(takes, whole);  // copies on two stages are summed whole
   }
   const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
-  out.reduce = static_cast<SimTime>(share * static_cast<double>(whole));
+  out.reduce = static_cast<SimTime>(share * static_cast<double>(takes));
   return out;
 }
 
-SimTime Bounds::priced_message(MessageKey key) {
-  const auto& [distance, bytes] = key;
-  if (distance == 0 || !groups_.known()) return 0;
-  SimTime out = std::numeric_limits<SimTime>::max();
-  for (const Path& path : groups_.routes(distance)) {
-    out = std::min(out, to_sim_time(costs_.transfer(Bytes(bytes), path).total()));
+/// Of one pipeline, which is no slower than the slowest.
+StageMessages Bounds::priced_messages(MessageKey key) {
+  const auto& [distance, stages, bytes] = key;
+  std::vector<SimTime> out(static_cast<std::size_t>(stages), 0);
+  if (stages == 1 || !groups_.known()) return StageMessages(std::move(out));
+  const Groups::Ways& ways = groups_.ways(distance, stages);
+  for (std::size_t s = 0; s < out.size(); ++s) {
+    const auto takes = [&](const Path& path) {
+      return to_sim_time(costs_.transfer(Bytes(bytes), path).total());
+    };
+    out[s] = std::min(takes(ways[s][0]), takes(ways[s][1]));
   }
-  return out;
+  return StageMessages(std::move(out));
 }
 
 }  // namespace plait

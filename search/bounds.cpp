@@ -47,8 +47,8 @@ Bounds::ExchangeKey Bounds::exchange_key(const Layout& l) {
 }
 
 Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardSizes& sizes) const {
-  if (l.pp == 1) return {0, 0};
-  return {order_.stride(l, Axis::kPp), sizes.message.value};
+  if (l.pp == 1) return {0, 1, 0};
+  return {order_.stride(l, Axis::kPp), l.pp, sizes.message.value};
 }
 
 std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
@@ -61,7 +61,8 @@ std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
 }
 
 std::optional<Bytes> Bounds::memory(const Layout& l, Recent& recent) const {
-  MemoryOfShape& shape = recent.memory.of(l, [&](auto&& emplace) -> MemoryOfShape& {
+  const auto always = [](const Layout&, const Layout&) { return true; };
+  MemoryOfShape& shape = recent.memory.of(l, always, [&](auto&& emplace) -> MemoryOfShape& {
     return emplace(Pieces(l, kinds_), sizes(l, recent));
   });
   if (!shape.sizes) return std::nullopt;
@@ -75,7 +76,11 @@ bool Bounds::too_large(const Layout& l, Recent& recent) const {
 
 std::optional<SimTime> Bounds::step(const Layout& l, Recent& recent) const {
   LastShape<PassesOfShape>& last = writes(l) ? recent.writing : recent.adding;
-  const PassesOfShape& shape = last.of(l, [&](auto&& emplace) -> PassesOfShape& {
+  // Replicas between the stages, however they share, keep them apart.
+  const auto as_far = [&](const Layout& a, const Layout& b) {
+    return order_.stride(a, Axis::kPp) == order_.stride(b, Axis::kPp);
+  };
+  const PassesOfShape& shape = last.of(l, as_far, [&](auto&& emplace) -> PassesOfShape& {
     return emplace(Pieces(l, kinds_), [&](const Pieces& pieces) {
       return pass_costs(l, pieces, std::nullopt, recent);
     });

@@ -66,14 +66,15 @@ class Bounds {
       std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t>;
   using ExchangeKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
-  using MessageKey = std::tuple<std::int64_t, std::int64_t>;  // distance in devices, bytes
+  /// From one stage to the next in devices, stages, bytes.
+  using MessageKey = std::tuple<std::int64_t, std::int32_t, std::int64_t>;
   template <class Key, class Value>
   using Table = std::unordered_map<Key, Value, TupleHash>;
   /// By the size of microbatches: those that were planned.
   using Shards = Table<CutKey, std::map<std::int32_t, std::optional<ShardCosts>>>;
   using SplitTimes = Table<ShardKey, std::optional<ShardTimesByKind>>;
   using Exchanges = Table<ExchangeKey, UnitExchange>;
-  using Messages = Table<MessageKey, SimTime>;
+  using Messages = Table<MessageKey, StageMessages>;
 
  public:
   Bounds(const Scenario& scenario, const CostModel& costs);
@@ -132,8 +133,9 @@ class Bounds {
   bool writes(const Layout& l) const;                // gradients of layers, which others add up
   SimTime slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const;
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
+  /// `tied`: another stage may have a copy of it.
   UnitCosts unit(const PlacedSharers& on, const ShardSizes& sizes, std::int64_t parameters,
-                 DType gathered);
+                 DType gathered, bool tied = false);
   SimTime least(const Adam& adam) const;
   /// What a collective takes at least and kernels beside it lose, and the most of a device that it
   /// holds.
@@ -145,7 +147,7 @@ class Bounds {
                             UnitCosts& out);  // of zero_stage 3
   Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, const Lattice& group);
   double held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const;
-  SimTime priced_message(MessageKey key);
+  StageMessages priced_messages(MessageKey key);
   SimTime step(const PipelineCosts& stages, std::span<const StagePasses> of_stages) const;
   std::int64_t most_in_a_row(const PipelineCosts& stages) const;
   std::int64_t in_a_row(const PipelineCosts& stages, std::int64_t stage,

@@ -1,6 +1,7 @@
 #include "search/groups.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "topologies/graph.h"
@@ -59,20 +60,40 @@ void Groups::place(const Lattice& lattice, std::vector<GroupPlacement>& out) con
   }
 }
 
-const std::vector<Path>& Groups::routes(std::int64_t distance) {
-  auto& known = entry(mutex_, routes_, distance);
-  std::call_once(known.once, [&] {
-    const std::int64_t run = cluster_.graph->run(), per_node = cluster_.devices_per_node;
-    std::vector<char> inside_a_run(static_cast<std::size_t>(per_node));
-    for (std::int64_t d = 0; d < std::min(period_, world_ - distance); ++d) {
-      if (run > 0 && d / run == (d + distance) / run) {
-        char& done = inside_a_run[static_cast<std::size_t>(d % per_node)];
-        if (std::exchange(done, 1) != 0) continue;
-      }
-      add_new(known.all, route(cluster_, d, d + distance));
-    }
-  });
+const Groups::Ways& Groups::ways(std::int64_t distance, std::int64_t stages) {
+  auto& known = entry(mutex_, ways_, std::pair(distance, stages));
+  std::call_once(known.once, [&] { find_ways(distance, stages, known.all); });
   return known.all;
+}
+
+void Groups::find_ways(std::int64_t distance, std::int64_t stages, Ways& out) const {
+  const Graph& g = *cluster_.graph;
+  std::vector<std::int64_t> pipeline;
+  for (std::int64_t s = 0; s < stages; ++s) pipeline.push_back(s * distance);
+  const auto way = [&](std::int64_t from, std::int64_t to) {
+    return route_to_peer(cluster_, from, to, pipeline, world_ / stages).all;
+  };
+  const auto both = [&](std::int64_t a, std::int64_t b) {
+    return std::array<Path, 2>{way(a, b), way(b, a)};
+  };
+  // As in sim/sites.cpp: from one place to another, equally close, ways are the same, but for the
+  // one around the corner.
+  std::map<std::array<std::int64_t, 4>, std::array<Path, 2>> known;
+  const auto closeness = [&](std::int64_t a, std::int64_t b) {
+    return a / g.size() == b / g.size() ? -1 : g.cabling->closeness(a / g.size(), b / g.size());
+  };
+  for (std::size_t s = 0; s < pipeline.size(); ++s) {
+    const std::int64_t a = pipeline[s], b = pipeline[(s + 1) % pipeline.size()];
+    if (g.uneven() || g.cabling == nullptr) {
+      out.push_back(both(a, b));
+      continue;
+    }
+    const bool corner = s + 1 == pipeline.size();
+    const auto [at, fresh] =
+        known.try_emplace({a % g.size(), b % g.size(), closeness(a, b), corner ? 1 : 0});
+    if (fresh) at->second = both(a, b);
+    out.push_back(at->second);
+  }
 }
 
 }  // namespace plait

@@ -2,9 +2,11 @@
 // Where groups of devices lie on the machine; worked out once for each lattice of them. From any
 // thread.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "search/lattice.h"
@@ -21,8 +23,11 @@ class Groups {
   bool known() const { return known_; }
   /// The distinct placements of groups of that shape.
   const std::vector<GroupPlacement>& of(const Lattice& lattice);
-  /// The distinct routes from a device to the one `distance` further on.
-  const std::vector<Path>& routes(std::int64_t distance);
+  /// Ways of the pipeline through device 0 while all pipelines send, there and back: between each
+  /// of its stages and the next, and behind the last, between that and the first. Stages are
+  /// `distance` devices apart.
+  using Ways = std::vector<std::array<Path, 2>>;
+  const Ways& ways(std::int64_t distance, std::int64_t stages);
 
  private:
   const Cluster& cluster_;
@@ -34,10 +39,11 @@ class Groups {
     std::vector<T> all;
   };
   void place(const Lattice& lattice, std::vector<GroupPlacement>& out) const;
+  void find_ways(std::int64_t distance, std::int64_t stages, Ways& out) const;
 
   std::mutex mutex_;  // of the maps
   std::map<Lattice, Known<GroupPlacement>> groups_;
-  std::map<std::int64_t, Known<Path>> routes_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Known<std::array<Path, 2>>> ways_;
 };
 
 }  // namespace plait

@@ -142,8 +142,11 @@ class Walk {
   }
   /// Over the boundary behind a piece; two pieces of one stage send nothing.
   SimTime send(std::int64_t boundary, const Task& task, SimTime ready, SimTime& stream) const {
-    if (s_.pieces.places.step_behind(boundary, task.chunk) == 0) return ready;
-    stream = std::max(stream, ready) + s_.message;
+    const PieceMap& places = s_.pieces.places;
+    const int step = places.step_behind(boundary, task.chunk);
+    if (step == 0) return ready;
+    const SimTime message = s_.messages.of(places.stage_of(boundary, task.chunk), step);
+    stream = std::max(stream, ready) + message;
     return stream;
   }
   /// ZeRO-1 and -2 gather the weights that the step before updated in the order of their use: the

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "search/pieces.h"
+#include "search/stage_messages.h"
 
 namespace plait {
 
@@ -71,14 +72,14 @@ struct PassCosts {
   /// Until the first microbatch is at the stage.
   SimTime fill(std::int64_t stage) const {
     if (stage == 0 || pieces.places.both_ways()) return 0;
-    return pass_of_piece(0, &PassTimes::forward) + stage * message +
+    return pass_of_piece(0, &PassTimes::forward) + messages.up_to(stage) +
            of(pieces.parts_between(stage), &PassTimes::forward);
   }
   /// From the stage's last backward pass to the end of the first stage's. Pieces between the ends
   /// are alike but for the kinds of their layers.
   SimTime drain(std::int64_t stage) const {
     if (stage == 0 || pieces.places.both_ways()) return 0;
-    return pass_of_piece(0, &PassTimes::backward) - ahead(0) + stage * message +
+    return pass_of_piece(0, &PassTimes::backward) - ahead(0) + messages.up_to(stage) +
            of(pieces.parts_between(stage), &PassTimes::backward) - ahead_between(stage);
   }
   /// Of pieces 1 .. end - 1.
@@ -108,9 +109,9 @@ struct PassCosts {
   /// With layers recomputed, where the layout recomputes some of a piece's; else the same.
   const ShardTimes& r;
   std::int64_t microbatches;  // that a piece sees
-  SimTime message;            // between neighbouring stages
-  bool pairs;                 // passes may take turns
-  bool split;                 // backward passes are cut in two
+  const StageMessages& messages;
+  bool pairs;  // passes may take turns
+  bool split;  // backward passes are cut in two
 };
 
 /// And what the stages exchange.

@@ -75,10 +75,10 @@ template <class OfShape>
 class LastShape {
  public:
   /// Of the layout's; make(emplace) calls emplace(arguments of OfShape's constructor...) for a new
-  /// one.
-  template <class Make>
-  OfShape& of(const Layout& l, Make&& make) {
-    if (known_ && same_shape(layout_, l)) return *known_;
+  /// one, which goes for all layouts of the shape that are alike(one, other).
+  template <class Alike, class Make>
+  OfShape& of(const Layout& l, Alike&& alike, Make&& make) {
+    if (known_ && same_shape(layout_, l) && alike(layout_, l)) return *known_;
     layout_ = l;
     return make([&](auto&&... arguments) -> OfShape& {
       return known_.emplace(std::forward<decltype(arguments)>(arguments)...);

@@ -38,8 +38,8 @@ inline void mix(Case& c) {
   m.shared_ffn_hidden = pick(0, 1) * m.ffn_hidden;
   m.mlp_bias = m.parallel_attention = false;
   if (pick(0, 1) == 0) m.first_dense_layers = pick(0, 3), m.moe_every = pick(1, 2);
-  for (const Axis a : {Axis::kCp, Axis::kTp}) {
-    if (pick(0, 3) == 0) c.strategy.expert_axes = c.strategy.expert_axes | a;
+  for (const AxisSet axes : {kContextAxes, AxisSet(Axis::kTp)}) {
+    if (pick(0, 3) == 0) c.strategy.expert_axes = c.strategy.expert_axes | axes;
   }
   c.strategy.expert_tp = pick(1, 2);
   if (pick(0, 3) == 0) c.strategy.expert_dispatch = ExpertDispatch::kAllGather;
