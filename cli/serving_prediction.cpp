@@ -41,7 +41,11 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   const bool vllm = limits.engine != ServingEngine::kTensorRtLlm;
   served.precision.fused_elementwise = !vllm;
   served.precision.fused_experts = limits.engine != ServingEngine::kLlamaCpp;
-  served.layout.expert_parallel = s.serving->expert_parallel;
+  if (s.serving->expert_parallel) {
+    served.layout.experts = ExpertSharing::kDealt;
+  } else if (s.serving->divide_experts && s.model.experts > 0) {
+    served.layout.experts = ExpertSharing::kDivided;
+  }
   served.layout.row_split = s.serving->layers.split == LayerSplit::kRow;
   served.costs.one_peer_at_a_time = served.layout.row_split;
   if (limits.own_all_reduce) {

@@ -154,7 +154,8 @@ struct Disaggregation {
 struct Serving {
   ServingPrecision precision;
   LayerRule layers;
-  bool expert_parallel = false;  // ServingLayout::expert_parallel
+  bool expert_parallel = false;  // ExpertSharing::kDealt
+  bool divide_experts = false;   // ExpertSharing::kDivided, unless they are dealt
   EngineLimits limits;
   Speculation speculation;
   Disaggregation disaggregation;

@@ -272,13 +272,14 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   const Workload workload = forward_workload(step, precision);
   Strategy strategy;
   strategy.mesh = layout.mesh;
-  if (layout.expert_parallel) strategy.expert_axes = AxisSet(Axis::kDp) | Axis::kTp;
+  const bool dealt = layout.experts == ExpertSharing::kDealt;
+  if (dealt) strategy.expert_axes = AxisSet(Axis::kDp) | Axis::kTp;
   Draft draft(model, workload, strategy);
   write_layers(draft);
   if (!layout.row_split) apply_tensor_parallel(draft);
-  if (layout.expert_parallel) deal_experts(draft);
+  if (dealt) deal_experts(draft);
   keep_forward(draft);
-  meet_few_experts(draft, step, layout.expert_parallel);
+  meet_few_experts(draft, step, layout.experts);
   sample_tokens(draft, step);
   apply_weight_formats(draft, precision);
   insert_collectives(draft);
@@ -286,7 +287,8 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   if (layout.row_split) split_by_rows(draft);
   for (Block* b : {&draft.embed_forward, &draft.head_forward}) fit_sizes(draft, *b);
   for (LayerKind& kind : draft.layers) fit_sizes(draft, kind.kept.forward);
-  if (layout.expert_parallel) gather_replicas(draft);
+  if (layout.experts == ExpertSharing::kDivided) divide_experts(draft);
+  if (layout.experts != ExpertSharing::kNone) gather_replicas(draft);
   apply_windows(draft);
   if (model.latent_attention()) {
     attend_to_latent_cache(draft, step, precision.kv_cache, room.tokens);

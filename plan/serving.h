@@ -90,12 +90,15 @@ inline constexpr std::int64_t kOffloadedTokens = 32;
 /// stages before the last, backwards (vllm/distributed/utils.py, get_pp_indices).
 LayerMap even_layers(std::int64_t layers, std::int64_t stages);
 
+/// Who has which experts: each replica all, every one divided over tp; or the ranks of dp and tp
+/// together, every one divided over all of them (vLLM's --data-parallel-size), or dealt to them
+/// whole (and --enable-expert-parallel). Replicas that share experts step together.
+enum class ExpertSharing : std::uint8_t { kNone, kDivided, kDealt };
+
 struct ServingLayout {
   Mesh mesh;  // pp, dp, tp; the dp replicas run like steps
   LayerMap map;
-  /// Experts are dealt over the ranks of dp and tp, whole, and replicas that share them step
-  /// together (vLLM's --enable-expert-parallel).
-  bool expert_parallel = false;
+  ExpertSharing experts = ExpertSharing::kNone;
   /// Every matrix by its rows over tp, all else on one device for each layer (llama.cpp's
   /// --split-mode row), instead of heads and columns.
   bool row_split = false;

@@ -103,6 +103,19 @@ void resolve_host(const Json* host, const Origins& origins, const Cluster& clust
   }
 }
 
+/// A layer's pass is no CUDA graph where the host must be told in it how many tokens experts have.
+void require_graphs(const Host& host, const Model& model) {
+  if (!host.graphs || !host.waits_for_routing || model.experts == 0) return;
+  throw InputError({"S198",
+                    "layers as CUDA graphs, and a host that waits to be told how many tokens each "
+                    "expert has",
+                    {"", 0, 0, "host.graphs"},
+                    "counts that no host waits for: workload.capacity_factor, or "
+                    "host.waits_for_routing = false",
+                    "set host.routing_graph to true for a graph of what comes before the wait, or "
+                    "workload.capacity_factor to pad experts' tokens"});
+}
+
 void warn_of_idle_adapters(const LowRankAdapters& lora, std::vector<std::string>& warnings) {
   if (lora.any() && !lora.quantizes() && !lora.double_quantized)
     warnings.emplace_back(
@@ -185,6 +198,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
   resolve_host(root.find("host"), origins, out.cluster, out.host);
+  if (!out.serving) require_graphs(out.host, out.model);
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
   out.framework = parts.framework;

@@ -300,6 +300,11 @@ const Table<Serving>& serving_table() {
           field("expert_parallel", &S::expert_parallel, Flag{},
                 "Experts are dealt over dp and tp, whole, instead of divided over tp (vLLM's "
                 "--enable-expert-parallel)."),
+          field("divide_experts", &S::divide_experts, Flag{},
+                "Experts are divided over dp and tp, as vLLM's --data-parallel-size does unless "
+                "they are dealt; false: each replica has all of them, as servers of their own "
+                "do.")
+              .silent_by_default(),
           field("engine", &S::limits, Nested{&engine_table()}, "How steps are batched."),
           field("speculative", &S::speculation, Nested{&speculation_table()},
                 "Tokens are guessed and checked several in a step (vLLM's --speculative-config).")

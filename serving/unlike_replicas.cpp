@@ -43,7 +43,7 @@ ReplicaHardware hardware_of(const ServedModel& s, std::size_t replica) {
 
 std::vector<std::size_t> first_alike(const ServedModel& s) {
   std::vector<std::size_t> out(static_cast<std::size_t>(s.layout.mesh[Axis::kDp]), 0);
-  if (out.size() == 1 || s.layout.expert_parallel) return out;
+  if (out.size() == 1 || s.layout.experts != ExpertSharing::kNone) return out;
   std::vector<std::pair<ReplicaHardware, std::size_t>> known;
   for (std::size_t r = 0; r < out.size(); ++r) {
     ReplicaHardware hardware = hardware_of(s, r);

@@ -9,13 +9,15 @@ namespace plait {
 
 /// Forward passes only: nothing is kept for a backward pass, weights are there from step to step.
 void keep_forward(Draft& draft);
-/// A step of few tokens meets few of the experts: slots for as many as it is expected to.
-/// `dealt`: of those that the rank has.
-void meet_few_experts(Draft& draft, const Step& step, bool dealt);
-/// ServingLayout::expert_parallel: whole experts on the ranks of dp and tp. Throws InputError S092
-/// and S128.
+/// A step of few tokens meets few of the experts: slots for as many of the rank's as it is expected
+/// to.
+void meet_few_experts(Draft& draft, const Step& step, ExpertSharing sharing);
+/// ExpertSharing::kDealt: whole experts on the ranks of dp and tp. Throws InputError S092 and S128.
 void deal_experts(Draft& draft);
-/// The tokens of all replicas for the experts. Behind fit_sizes.
+/// ExpertSharing::kDivided: each expert, which is divided over tp, over dp too. Behind
+/// insert_collectives, in front of gather_replicas. Throws InputError S092 and S128.
+void divide_experts(Draft& draft);
+/// The tokens of all replicas for the experts that they share. Behind fit_sizes.
 void gather_replicas(Draft& draft);
 /// Weights as they are stored, but for routers, which vLLM and llama.cpp leave as they are; fp8
 /// products with their casts.

@@ -1,11 +1,13 @@
 // Experts in a serving step. A training step gives every expert its slots; a step that generates a
 // few tokens meets only some of the experts, and reads the weights of those alone.
 //
-// Expert parallelism (vLLM's --enable-expert-parallel, docs/serving/expert_parallel_deployment):
-// the experts are dealt over the ranks of dp and tp, whole. Ranks of tp hold the same tokens, so
-// that each gives its own experts' part of their sum, and the all-reduce of the MLP adds it up.
-// Tokens of other replicas come by an all_gather over dp, with the logits that choose their
-// experts, and go back by a reduce_scatter (all2all-backend allgather_reducescatter).
+// Replicas may share experts. With expert parallelism (vLLM's --enable-expert-parallel,
+// docs/serving/expert_parallel_deployment) they are dealt over the ranks of dp and tp, whole;
+// without it vLLM divides each over all of these ranks (docs/serving/data_parallel_deployment: a
+// tensor parallel group of size DP x TP). Ranks of tp hold the same tokens, so that each gives its
+// own experts' part of their sum, or its columns', and the all-reduce of the MLP adds it up. Tokens
+// of other replicas come by an all_gather over dp, with the logits that choose their experts, and
+// go back by a reduce_scatter (all2all-backend allgather_reducescatter).
 #include <algorithm>
 #include <cmath>
 
@@ -32,33 +34,67 @@ AxisSet expert_axes(const Mesh& mesh) {
   return axes;
 }
 
+/// `n` of `what` over the ranks of `axes`: `field` asks for it, `size` says how many there are.
+void require_shares(const Draft& d, AxisSet axes, std::int64_t n, const std::string& what,
+                    const char* field, const char* size) {
+  const std::int64_t ranks = d.mesh().size_of(axes);
+  if (d.model.experts == 0) {
+    throw refusal("S128", "experts shared by devices, and the model has none", field, "false",
+                  "choose a model with experts");
+  }
+  if (n % ranks != 0) {
+    throw refusal("S092",
+                  std::to_string(n) + " " + what + " cannot be shared evenly by " +
+                      std::to_string(ranks) + " ranks along " + name_of(axes),
+                  "strategy.tp", std::string("tp x dp that divides ") + size,
+                  "change strategy.tp or strategy.dp");
+  }
+}
+
+bool is_up(const Tensor& t) { return t.name.starts_with("layer.experts_up."); }
+bool is_down(const Tensor& t) { return t.name.starts_with("layer.experts_down.weight"); }
+
 }  // namespace
+
+void divide_experts(Draft& d) {
+  const AxisSet axes = expert_axes(d.mesh());
+  require_shares(d, axes, d.model.expert_ffn_hidden, "columns of an expert",
+                 "serving.divide_experts", "model.expert_ffn_hidden");
+  const auto divide = [&](TensorId t, std::size_t dim) { d.tensors[t].dims[dim].sharded = axes; };
+  const std::vector<TensorId>& weights = d.unit(UnitKind::kExperts).weights;
+  for (const TensorId t : weights) {
+    if (is_up(d.tensors[t])) divide(t, 1);
+    if (is_down(d.tensors[t])) divide(t, 2);
+  }
+  // Columns are there from the product that makes them until the one that adds them up.
+  bool divided = false;
+  for (Op& op : d.layers.back().kept.forward.ops) {
+    const auto of_experts = std::ranges::find_if(
+        op.operands, [&](const Operand& o) { return std::ranges::count(weights, o.tensor) > 0; });
+    if (body_of<MatMul>(op) != nullptr && of_experts != op.operands.end())
+      divided = is_up(d.tensors[of_experts->tensor]);
+    if (!divided) continue;
+    for (const Operand& o : op.operands) {
+      if (o.use == Use::kWrite && d.tensors[o.tensor].rank == 3) divide(o.tensor, 2);
+    }
+  }
+}
 
 void deal_experts(Draft& d) {
   const AxisSet axes = expert_axes(d.mesh());
-  const std::int64_t ranks = d.mesh().size_of(axes), experts = d.model.experts;
-  if (experts == 0) {
-    throw refusal("S128", "experts dealt over devices, and the model has none",
-                  "serving.expert_parallel", "false", "choose a model with experts");
-  }
-  if (experts % ranks != 0) {
-    throw refusal("S092",
-                  std::to_string(experts) + " experts cannot be shared evenly by " +
-                      std::to_string(ranks) + " ranks along " + name_of(axes),
-                  "strategy.tp", "tp x dp that divides model.experts",
-                  "change strategy.tp or strategy.dp");
-  }
+  require_shares(d, axes, d.model.experts, "experts", "serving.expert_parallel", "model.experts");
   for (const TensorId t : d.unit(UnitKind::kExperts).weights) {
     for (Dim& dim : d.tensors[t].dims) dim.sharded = {};
     d.tensors[t].dims[0].sharded = axes;
   }
 }
 
-void meet_few_experts(Draft& d, const Step& step, bool dealt) {
+void meet_few_experts(Draft& d, const Step& step, ExpertSharing sharing) {
   const Model& m = d.model;
   if (m.experts == 0) return;
-  // Where experts are dealt a rank has the tokens of all replicas for its own.
-  const std::int64_t tokens = step.tokens() * (dealt ? d.mesh()[Axis::kDp] : 1);
+  // Where experts are shared a rank has the tokens of all replicas for its own.
+  const bool shared = sharing != ExpertSharing::kNone, dealt = sharing == ExpertSharing::kDealt;
+  const std::int64_t tokens = step.tokens() * (shared ? d.mesh()[Axis::kDp] : 1);
   const std::int64_t ranks = dealt ? d.mesh().size_of(expert_axes(d.mesh())) : 1;
   const std::int64_t met = std::min(ceil_div(experts_met(m, tokens), ranks), m.experts / ranks);
   const std::int64_t slots = ceil_div(m.experts_per_token * tokens, met * ranks);

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "core/json.h"
 #include "plan/refusal.h"
@@ -27,10 +28,12 @@ namespace {
 constexpr const char *kExperts = "--num-experts", *kLayerFrequency = "--moe-layer-freq",
                      *kEp = "--expert-model-parallel-size", *kEtp = "--expert-tensor-parallel-size",
                      *kCapacity = "--moe-expert-capacity-factor",
+                     *kPads = "--moe-pad-expert-input-to-capacity",
                      *kDispatcher = "--moe-token-dispatcher-type",
                      *kDeepEp = "--moe-enable-deepep",  // with the dispatcher flex
                          *kBesidePasses = "--overlap-moe-expert-parallel-comm",
-                     *kOneLayer = "--moe-grouped-gemm";
+                     *kOneLayer = "--moe-grouped-gemm", *kGraphs = "--cuda-graph-impl",
+                     *kInGraphs = "--cuda-graph-scope";
 constexpr Same kMixtureSizes[] = {
     {kExperts, "model.experts"},
     {"--moe-router-topk", "model.experts_per_token"},
@@ -239,6 +242,20 @@ void read_grouping(Arguments& args, Imported& out) {
   out.give("kernels.experts", R"("eager")");
 }
 
+/// CUDA graphs of the choice of experts, up to where the host waits for it: of versions behind the
+/// one that exports are for.
+void read_graphs(Arguments& args, Imported& out) {
+  const Arguments::Option* scope = args.find(kInGraphs);
+  if (scope == nullptr) return;
+  args.text(kGraphs);
+  std::set<std::string> parts;
+  for (const ShellWord& w : scope->values) parts.insert(w.text);
+  const bool both = parts.erase("moe_router") + parts.erase("moe_preprocess") == 2;
+  if (both) out.give("host.routing_graph", "true", scope->line);
+  if (!both || !parts.empty())
+    warn_unread({fmt::format("other parts in {}", kInGraphs)}, out.warnings);
+}
+
 }  // namespace
 
 bool counts_ranks_of_experts(const Strategy& s) {
@@ -254,7 +271,7 @@ void write_experts(ExportDraft& d) {
   d.say({kSharedSize.path});
   write_layers(d);
   const double capacity = d.scenario.workload.capacity_factor;
-  if (capacity > 0) d.set(kCapacity, fmt::format("{}", capacity));
+  if (capacity > 0) d.set(kCapacity, fmt::format("{}", capacity)), d.set(kPads);
   d.say({"workload.capacity_factor"});
   write_exchange(d);
   // arguments.py: grouped products are of bf16 alone.
@@ -286,11 +303,15 @@ void read_experts(Arguments& args, Imported& out, const Ranks& of, std::int64_t 
   const LayersOfExperts rule = read_layers(args, layers);
   out.give("model.first_dense_layers", std::to_string(rule.first), args.line(kLayerFrequency));
   out.give("model.moe_every", std::to_string(rule.every), args.line(kLayerFrequency));
-  out.give("workload.capacity_factor", json_number(args.number(kCapacity).value_or(0)),
-           args.line(kCapacity));
+  // Without padding experts have the tokens that come, of which those beyond the limit are left
+  // out: none where all have as many.
+  const bool pads = args.flag(kPads);
+  out.give("workload.capacity_factor", json_number(pads ? args.number(kCapacity).value_or(0) : 0),
+           args.line(kPads));
   read_dispatcher(args, out);
   read_overlap(args, out);
   read_grouping(args, out);
+  read_graphs(args, out);
   read_ranks(args, out, of);
   out.give("strategy.expert_gates", R"("activations")", args.line(kExperts));
 }

@@ -133,6 +133,10 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
        {"async_scheduling", "chunked_prefill", "cuda_graphs", "custom_all_reduce"})
     d.say({path + "." + key});
   d.say({"serving.expert_parallel"});
+  // Replicas of one server share experts.
+  const bool shares = d.scenario.model.experts > 0 && d.scenario.strategy.mesh[Axis::kDp] > 1;
+  if (s.expert_parallel || shares == s.divide_experts) d.say({"serving.divide_experts"});
+  if (shares && !s.expert_parallel && !s.divide_experts) d.contradict("serving.divide_experts");
 }
 
 /// A checkpoint that is published quantised is that of the scenario where its weights are the same.
@@ -198,6 +202,7 @@ class ServingReader {
     read_states();
     if (const auto dp = args_.integer("--data-parallel-size")) {
       out_.give("strategy.dp", std::to_string(*dp), args_.line("--data-parallel-size"));
+      if (*dp > 1) read_shared_experts(model);
     }
     for (const auto& [option, key] : kSizes) {
       if (const auto n = readable_integer(args_, option))
@@ -254,6 +259,13 @@ class ServingReader {
     const std::string on = "--" + name, off = "--no-" + name;
     args_.exclusive(on, off);
     give(args_.flag(off) ? off : on, key, args_.flag(on) == means ? "true" : "false");
+  }
+  /// Replicas of one server have experts together, dealt or divided.
+  void read_shared_experts(const NamedModel& model) {
+    const Model* known = find_preset(model.preset);
+    const bool dense = known != nullptr && known->experts == 0;
+    if (!dense && !args_.flag("--enable-expert-parallel"))
+      give("--data-parallel-size", "divide_experts", "true");
   }
   void read_flags() {
     flag("enable-expert-parallel", "expert_parallel", true);

@@ -223,19 +223,43 @@ Volume traffic(const Plan& plan, CollectiveKind kind, AxisSet axes) {
   }
   return sum;
 }
-Plan dealt(const Model& m, const Step& step, Degrees d) {
+Plan shared(const Model& m, const Step& step, Degrees d, ExpertSharing how) {
   ServingLayout l = layout(m.layers, d);
-  l.expert_parallel = true;
+  l.experts = how;
   return make_serving_plan(m, step, {}, l, 64);
+}
+Plan dealt(const Model& m, const Step& step, Degrees d) {
+  return shared(m, step, d, ExpertSharing::kDealt);
 }
 
 TEST(ServingExpertParallel, IsSoundForEveryLayout) {
   for (const Degrees d : {Degrees{}, Degrees{.tp = 2}, Degrees{.dp = 4}, Degrees{.dp = 2, .tp = 4},
                           Degrees{.pp = 3, .dp = 2, .tp = 2}}) {
-    const std::vector<PlanFault> faults =
-        validate(dealt(tiny_mixture(3), {{2, 3, 5}, {4, 1, 6}, 5}, d));
-    EXPECT_TRUE(faults.empty()) << faults.front().text;
+    for (const ExpertSharing how : {ExpertSharing::kDealt, ExpertSharing::kDivided}) {
+      if (how == ExpertSharing::kDivided && d.dp * d.tp == 8) continue;  // of 12 columns
+      const std::vector<PlanFault> faults =
+          validate(shared(tiny_mixture(3), {{2, 3, 5}, {4, 1, 6}, 5}, d, how));
+      EXPECT_TRUE(faults.empty()) << faults.front().text;
+    }
   }
+}
+
+// vLLM without --enable-expert-parallel: the tokens of all replicas travel as they do to experts
+// that are dealt, each rank has as much of the experts, and multiplies as much.
+TEST(ServingExpertParallel, ReplicasMayDivideEachExpert) {
+  const Model m = tiny_mixture(2);
+  const Step step = decode_step(5, 8);
+  for (const Degrees d : {Degrees{.dp = 4}, Degrees{.dp = 2, .tp = 2}}) {
+    const Plan whole = dealt(m, step, d), cut = shared(m, step, d, ExpertSharing::kDivided);
+    for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+      EXPECT_EQ(traffic(cut, kind, Axis::kDp), traffic(whole, kind, Axis::kDp));
+    }
+    EXPECT_EQ(traffic(cut, CollectiveKind::kAllReduce, Axis::kTp),
+              traffic(whole, CollectiveKind::kAllReduce, Axis::kTp));
+    EXPECT_EQ(weight_bytes(cut), weight_bytes(whole));
+    EXPECT_LT(weight_bytes(cut), weight_bytes(make_serving_plan(m, step, {}, layout(2, d), 64)));
+  }
+  EXPECT_THROW(shared(m, step, {.dp = 5}, ExpertSharing::kDivided), InputError);
 }
 
 // Over tp alone nothing more is sent than with divided experts: the sum of what each rank's experts

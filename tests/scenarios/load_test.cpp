@@ -278,25 +278,6 @@ TEST(ClusterPart, WrittenOutInFull) {
   EXPECT_EQ(s.name, "s");  // from the file's name
 }
 
-TEST(HostPart, IssuesInNoTimeUnlessItSays) {
-  const Scenario s = parse(scenario("{}"));
-  EXPECT_FALSE(s.host.takes_time());
-  EXPECT_EQ(s.canonical_json.find("\"host\""), std::string::npos);
-}
-
-TEST(HostPart, CollectivesTakeAsLongAsLaunchesUnlessItSays) {
-  const Scenario both = parse(scenario("{}"), {{"host", "\"20 us\""}});
-  EXPECT_DOUBLE_EQ(both.host.launch_time.value, 20e-6);
-  EXPECT_EQ(both.host.collective_time, both.host.launch_time);
-  EXPECT_NE(both.canonical_json.find("\"host\""), std::string::npos);
-  const Scenario each =
-      parse(scenario("{}"), {{"host.launch_time", R"({"value":"20 us","source":"measured"})"},
-                             {"host.collective_time", "\"50 us\""},
-                             {"host.graphs", "true"}});
-  EXPECT_DOUBLE_EQ(each.host.collective_time.value, 50e-6);
-  EXPECT_TRUE(each.host.graphs);
-}
-
 TEST(Override, IsCheckedLikeTheFile) {
   EXPECT_EQ(parse(scenario("{}"), {{"strategy.tp", "4"}}).strategy.mesh[Axis::kTp], 4);
   EXPECT_EQ(parse(scenario("{}"), {{"model.layers", "3"}}).model.layers, 3);

@@ -40,7 +40,7 @@ TEST(UnlikeReplicas, AreThoseOfOtherDevicesOrLinks) {
 
 TEST(UnlikeReplicas, ThatShareExpertsStepTogether) {
   ServedModel s = replicas(2, with_slow(3));
-  s.layout.expert_parallel = true;
+  s.layout.experts = ExpertSharing::kDealt;
   EXPECT_EQ(first_alike(s), (Alike{0, 0, 0, 0}));
 }
 

@@ -72,6 +72,18 @@ TEST(ImportVllm, SettingsOfServingAreReadOverABaseThatServes) {
   EXPECT_TRUE(s.warnings.empty());
 }
 
+// vLLM's data parallelism, docs/serving/data_parallel_deployment: experts are divided over all
+// ranks or dealt to them, and never held by each replica.
+TEST(ImportVllm, ReplicasShareExperts) {
+  const auto read = [](const std::string& more) {
+    const Scenario s = imported(Dialect::kVllm, "vllm serve x " + more, kServes);
+    return std::pair(s.serving->expert_parallel, s.serving->divide_experts);
+  };
+  EXPECT_EQ(read("-dp 2"), std::pair(false, true));
+  EXPECT_EQ(read("-dp 2 --enable-expert-parallel"), std::pair(true, false));
+  EXPECT_EQ(read("-tp 2"), std::pair(false, false));
+}
+
 // What the base says holds until the command says otherwise.
 TEST(ImportVllm, AnAbsentOptionChangesNothingThatTheBaseSays) {
   const auto read = [](const std::string& options, const char* base = kServes) {

@@ -135,4 +135,41 @@ TEST(MegatronExperts, LayersOfExpertsAreListedAsPythonWritesThem) {
   }
 }
 
+// megatron/training/arguments.py: experts' inputs are padded on request alone, and without it have
+// as many tokens as come.
+TEST(MegatronExperts, ACapacityIsOneWherePaddingFillsIt) {
+  const std::string text =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 "
+      "--micro-batch-size 1 --global-batch-size 8 --disable-bias-linear --num-experts 8 "
+      "--vocab-size 128 --moe-expert-capacity-factor 1.25 ";
+  const std::string pads = "--moe-pad-expert-input-to-capacity";
+  EXPECT_EQ(imported(text + pads).workload.capacity_factor, 1.25);
+  EXPECT_EQ(imported(text).workload.capacity_factor, 0);
+  const auto warnings = read_settings(text, "run.sh", Dialect::kMegatronCore).warnings;
+  EXPECT_TRUE(std::ranges::any_of(warnings, [](const std::string& w) {
+    return w.starts_with("W007") && w.find("--moe-expert-capacity-factor") != std::string::npos;
+  }));
+  const Settings settings =
+      settings_of(imported(text + pads), Dialect::kMegatronCore, Launcher::kNone);
+  const auto is_padding = [&](const Setting& s) { return s.key == pads; };
+  EXPECT_EQ(std::ranges::count_if(settings.settings, is_padding), 1);
+}
+
+TEST(MegatronExperts, TheirChoiceMayBeAGraph) {
+  const std::string text =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 "
+      "--micro-batch-size 1 --global-batch-size 8 --disable-bias-linear --num-experts 8 "
+      "--vocab-size 128 --cuda-graph-impl transformer_engine --cuda-graph-scope ";
+  const auto read = [&](const std::string& scope) {
+    const auto warnings = read_settings(text + scope, "run.sh", Dialect::kMegatronCore).warnings;
+    const bool all = std::ranges::none_of(warnings, [](const std::string& w) {
+      return w.find("--cuda-graph-scope") != std::string::npos;
+    });
+    return std::pair(imported(text + scope).host.routing_graph, all);
+  };
+  EXPECT_EQ(read("moe_router moe_preprocess"), std::pair(true, true));
+  EXPECT_EQ(read("attn moe_router moe_preprocess"), std::pair(true, false));
+  EXPECT_EQ(read("attn"), std::pair(false, false));
+}
+
 }  // namespace plait::megatron_experts_test

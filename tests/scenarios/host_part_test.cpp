@@ -1,0 +1,50 @@
+// What a scenario says of the thread that issues ops.
+#include <gtest/gtest.h>
+
+#include "scenarios/scenario.h"
+
+namespace plait::host_part_test {
+
+Scenario parse(const std::vector<Override>& overrides = {}) {
+  return parse_scenario(R"({"name":"s","model":"tiny","cluster":"hgx-h100",
+    "workload":{"sequence_length":64,"global_batch":16}})",
+                        "s.json", overrides);
+}
+
+TEST(HostPart, IssuesInNoTimeUnlessItSays) {
+  const Scenario s = parse();
+  EXPECT_FALSE(s.host.takes_time());
+  EXPECT_EQ(s.canonical_json.find("\"host\""), std::string::npos);
+}
+
+TEST(HostPart, CollectivesTakeAsLongAsLaunchesUnlessItSays) {
+  const Scenario both = parse({{"host", "\"20 us\""}});
+  EXPECT_DOUBLE_EQ(both.host.launch_time.value, 20e-6);
+  EXPECT_EQ(both.host.collective_time, both.host.launch_time);
+  EXPECT_NE(both.canonical_json.find("\"host\""), std::string::npos);
+  const Scenario each = parse({{"host.launch_time", R"({"value":"20 us","source":"measured"})"},
+                               {"host.collective_time", "\"50 us\""},
+                               {"host.graphs", "true"}});
+  EXPECT_DOUBLE_EQ(each.host.collective_time.value, 50e-6);
+  EXPECT_TRUE(each.host.graphs);
+}
+
+// A layer's pass cannot be one graph where the host waits in it.
+TEST(HostPart, HasNoGraphsOfLayersThatItWaitsIn) {
+  const auto code = [](std::vector<Override> more) -> std::string {
+    more.insert(more.begin(), {{"framework", "\"megatron-core\""}, {"host.graphs", "true"}});
+    try {
+      load_scenario(
+          std::string(PLAIT_SOURCE_DIR) + "/scenarios/systems/megatron-moe-mixtral-8x7b.json",
+          more);
+    } catch (const InputError& e) {
+      return e.text().code + " " + e.text().where.path;
+    }
+    return "";
+  };
+  EXPECT_EQ(code({}), "S198 host.graphs");
+  EXPECT_EQ(code({{"host.waits_for_routing", "false"}}), "");
+  EXPECT_EQ(code({{"workload.capacity_factor", "1.5"}}), "");
+}
+
+}  // namespace plait::host_part_test
