@@ -1,8 +1,9 @@
 // Backward in two passes, for the schedules that put the weights' gradients where a stage would
 // wait (Qi et al. 2023, Zero Bubble Pipeline Parallelism, arXiv 2401.10241). B is what the stage
 // before waits for, W the products that yield weights' gradients, with what only they need (gathers
-// of their inputs from sequence shards). Gradients of norms, biases and the embedding come with B,
-// as in the authors' change to Megatron-LM. What B leaves for W is kept until then.
+// of their inputs from sequence shards). What is computed again is so in B, as by a checkpoint that
+// a gradient's arrival opens. Gradients of norms, biases and the embedding come with B, as in the
+// authors' change to Megatron-LM. What B leaves for W is kept until then.
 //
 // Where gradients are sharded each microbatch has a buffer for those of a whole unit, which W
 // fills. What B has of the unit, vectors, it writes aside, and W copies that into the buffer, which
@@ -129,6 +130,8 @@ class Split {
     }
   }
   bool serves_only_weight_grads(const Op& op) const {
+    // A checkpoint computes again all that it left out, once a gradient arrives.
+    if (op.phase == Phase::kRecompute) return false;
     return std::all_of(op.operands.begin(), op.operands.end(), [this](const Operand& o) {
       if (!writes(o)) return true;
       return o.use == Use::kWrite && d_.tensors[o.tensor].scope == Scope::kCall &&

@@ -112,4 +112,29 @@ TEST(ZeroBubble, WholeGradientsNeedNothingAside) {
     EXPECT_EQ(t.name.find(".aside"), std::string::npos) << t.name;
 }
 
+// A checkpoint gives back all that it left out when a gradient arrives, so that what it was made of
+// can go before W. Recomputing takes no memory that keeping does not.
+TEST(ZeroBubble, BComputesAgainWhatWReads) {
+  const auto plan_with = [](Recompute kind) {
+    Strategy strategy = split({.pp = 4, .dp = 2}, 1);
+    strategy.pipeline.schedule = Schedule::kZbH1;
+    strategy.recompute.kind = kind;
+    if (kind == Recompute::kModules) strategy.recompute.modules = {RecomputeModule::kActivations};
+    return make_plan(tiny_llama(8), tiny_workload(16), strategy);
+  };
+  const Plan kept = plan_with(Recompute::kNone), again = plan_with(Recompute::kModules);
+  std::int64_t in_b = 0;
+  for (const Block& block : again.blocks) {
+    for (const Op& op : block.ops) {
+      if (op.phase != Phase::kRecompute) continue;
+      EXPECT_FALSE(block.name.ends_with(".weights")) << block.name;
+      ++in_b;
+    }
+  }
+  EXPECT_GT(in_b, 0);
+  for (std::size_t stage = 0; stage < kept.programs.size(); ++stage) {
+    EXPECT_LE(live_memory(again, stage).peak, live_memory(kept, stage).peak) << stage;
+  }
+}
+
 }  // namespace plait::zero_bubble_test
