@@ -15,7 +15,8 @@ namespace {
 
 using Tree = nlohmann::ordered_json;
 
-/// Follows a local reference, and of alternatives takes the one that has properties.
+/// Follows a local reference, and of alternatives takes the one that has most properties: a
+/// quantity may be an object too, with its source.
 const Tree& resolve(const Tree& schema, const Tree& root) {
   const Tree* at = &schema;
   if (const auto ref = at->find("$ref"); ref != at->end()) {
@@ -25,10 +26,14 @@ const Tree& resolve(const Tree& schema, const Tree& root) {
   for (const char* key : {"anyOf", "oneOf", "allOf"}) {
     const auto alternatives = at->find(key);
     if (alternatives == at->end()) continue;
+    const Tree* widest = nullptr;
+    std::size_t most = 0;
     for (const Tree& a : *alternatives) {
       const Tree& r = resolve(a, root);
-      if (r.contains("properties")) return r;
+      const std::size_t has = r.contains("properties") ? r["properties"].size() : 0;
+      if (has > most) widest = &r, most = has;
     }
+    if (widest != nullptr) return *widest;
   }
   return *at;
 }

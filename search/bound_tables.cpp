@@ -84,6 +84,13 @@ auto enter(Map& table, std::span<const Numbers> pieces, int threads, KeysOf&& ke
   return out;
 }
 
+std::int64_t largest_unit(const ShardSizes& sizes) {
+  std::int64_t out = std::max({sizes.embedding, sizes.head, sizes.module});
+  for (const LayerSizes& layer : sizes.layers)
+    out = std::max({out, layer.parameters, layer.experts});
+  return out;
+}
+
 }  // namespace
 
 void Bounds::prepare(std::span<const Layout> layouts, int threads) {
@@ -271,9 +278,10 @@ UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::in
     out.held = std::max(out.held, reduce.held);
     return out;
   }
-  // Buckets hold less than one unit more than they are meant to; none moves its bytes faster.
+  // Buckets hold less than one unit, the largest, more than they are meant to; none moves its bytes
+  // faster.
   const std::int64_t bucket =
-      parameters + scenario_.strategy.data.bucket.value / size_of(p.gradients);
+      largest_unit(sizes) + scenario_.strategy.data.bucket.value / size_of(p.gradients);
   const SimTime whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.all).takes;
   SimTime takes = whole;
   if (on.zero_stage == 1 && !scenario_.strategy.data.all_reduce) {

@@ -36,6 +36,13 @@ class Scenarios(CommandTest):
                     self.assertEqual(first, second)
                     self.assertTrue(first.out)
 
+    def test_help_of_a_field(self):
+        """A quantity may be an object with its source; so may what a quantity alone stands for."""
+        for path, says in (("host.graphs", "CUDA graph"), ("host.launch_time", "issue one kernel"),
+                           ("host", "waits_for_routing"), ("strategy.tp", "integer")):
+            with self.subTest(path):
+                self.assertIn(says, self.run_ok("run", SCENARIOS[0], "--set", path + "=help").out)
+
     def test_compare_works_on_each(self):
         for path in SCENARIOS:
             with self.subTest(path.stem):

@@ -33,6 +33,10 @@ TEST(NamesElsewhere, LeadThereFromAFileToo) {
   const std::string text = R"({"model": {"preset": "gpt2", "intermediate_size": 3072},
       "cluster": "dgx-a100", "workload": {"sequence_length": 1024, "global_batch": 8}})";
   EXPECT_EQ(cure_of("strategy.tp", "1", text), R"(did you mean "model.ffn_hidden"?)");
+  const std::string network = R"({"model": "gpt2",
+      "cluster": {"preset": "dgx-a100", "inter_node": {"bandwidth": "100 Gbit/s"}},
+      "workload": {"sequence_length": 1024, "global_batch": 8}})";
+  EXPECT_EQ(cure_of("strategy.tp", "1", network), R"(did you mean "cluster.fabric"?)");
 }
 
 TEST(NamesElsewhere, OfWhatFollowsGiveTheRule) {
