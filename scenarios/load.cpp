@@ -177,6 +177,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;
   if (out.serving) resolve_memory_share(*root.find("serving"), out.cluster.device, *out.serving);
   if (out.serving) resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
+  if (out.serving) resolve_batches(*root.find("serving"), out.cluster.device, *out.serving);
   out.kernels = parts.kernels;
   out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;

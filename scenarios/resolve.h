@@ -59,6 +59,9 @@ void resolve_memory_share(const Json& serving, const Device& device, Serving& ou
 /// The engines of `serving.disaggregated` where it is written: what they do not say as
 /// serving.engine, and a dp that is absent so that the pools fill the devices. Throws S185, S186.
 void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& serving);
+/// Sizes of a step that neither `serving.engine` nor a pool's own says: vLLM's, which depend on the
+/// device.
+void resolve_batches(const Json& serving, const Device& device, Serving& out);
 /// Throws F002 for neither workload nor serving, S064 for both.
 void require_one_task(const Json& root);
 /// W001: options of the strategy (keys as in idle_options) that serving does not look at.

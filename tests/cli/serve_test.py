@@ -76,7 +76,7 @@ class Serve(CommandTest):
         self.assertNotIn("price_per_million_output_tokens", free)
 
     def test_a_layout_without_room_is_a_row_and_none_with_room_is_1(self):
-        small = changed(SMALL, "cluster.device", {"memory": "20 GB"})
+        small = changed(SMALL, "cluster.device", {"memory": "18 GB"})
         told = self.serve(small, "-L", "serving.requests.count=20,40")
         self.assertEqual(told.code, 1, told.err)
         self.assertIn("does not fit", told.out)
