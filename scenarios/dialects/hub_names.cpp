@@ -143,6 +143,15 @@ constexpr Positions kPositions[] = {
     {"0905", "kimi-k2", 262144},
 };
 
+struct Modules {
+  std::string_view preset;
+  std::int64_t layers;
+};
+// num_nextn_predict_layers of config.json: deepseek-ai/DeepSeek-V3 and -R1, zai-org/GLM-4.5 and
+// -Air.
+constexpr Modules kModules[] = {
+    {"deepseek-v3", 1}, {"deepseek-r1", 1}, {"glm-4.5", 1}, {"glm-4.5-air", 1}};
+
 const Row* row_of(const Model& model) {
   const auto* row = std::ranges::find(kRows, model.name, &Row::preset);
   if (row == kRows.end()) return nullptr;
@@ -182,8 +191,15 @@ std::string preset_of_shape(std::string_view shape) {
 
 }  // namespace
 
+std::int64_t released_modules(std::string_view preset) {
+  const auto* found = std::ranges::find(kModules, preset, &Modules::preset);
+  return found == std::end(kModules) ? 0 : found->layers;
+}
+
 std::string_view hub_name_of(const Model& model) {
-  const Row* row = row_of(model);
+  Model without = model;
+  if (model.mtp_layers == released_modules(model.name)) without.mtp_layers = 0;
+  const Row* row = row_of(without);
   return row == nullptr ? std::string_view() : row->hub;
 }
 

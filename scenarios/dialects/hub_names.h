@@ -11,8 +11,11 @@
 namespace plait {
 
 /// The repository on huggingface.co, "meta-llama/Llama-3.1-8B", of a model that is a preset
-/// unchanged; else "".
+/// unchanged, or with the modules that its release has besides; else "".
 std::string_view hub_name_of(const Model& model);
+/// Modules that predict further tokens (model.mtp_layers) of a preset's release, which the preset
+/// leaves out; 0: it has none.
+std::int64_t released_modules(std::string_view preset);
 /// The preset that a repository, folder or file of that name holds; else "". The publisher, and
 /// what says how it was tuned, quantised or packed, is left out of the name where the shape is the
 /// same.

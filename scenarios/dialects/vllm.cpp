@@ -1,5 +1,7 @@
 #include "scenarios/dialects/vllm.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,9 +9,11 @@
 #include "core/json.h"
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
-#include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/vllm_checkpoint.h"
+#include "scenarios/dialects/vllm_environment.h"
 #include "scenarios/dialects/vllm_formats.h"
+#include "scenarios/dialects/vllm_limits.h"
 #include "scenarios/dialects/vllm_speculation.h"
 
 namespace plait::vllm {
@@ -83,11 +87,6 @@ NamedModel model_of(Arguments& args) {
   return named((serve + 1)->text, (serve + 1)->line);
 }
 
-/// A checkpoint that ModelOpt has written, which vLLM does not make of another.
-bool is_quantised_to_four(const ServingPrecision& p) {
-  return p.products == DType::kNvfp4 || p.expert_products == DType::kNvfp4;
-}
-
 /// What instances compute in and keep.
 void write_types(ExportDraft& d, const Serving& s) {
   const auto type = [](DType t) {
@@ -110,6 +109,7 @@ void write_types(ExportDraft& d, const Serving& s) {
 /// How they batch, as the fields at `path` say.
 void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
                   const std::string& path) {
+  require_accepted(limits, path);
   d.copy("--max-num-batched-tokens", path + ".max_num_batched_tokens");
   d.copy("--max-num-seqs", path + ".max_num_seqs");
   d.copy("--block-size", path + ".block_size");
@@ -126,7 +126,7 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
   if (limits.prefix_caching) d.say({path + ".enable_prefix_caching"});
   write_speculation(d, s.speculation);
   if (s.expert_parallel) d.set("--enable-expert-parallel");
-  if (limits.async_scheduling) d.set("--async-scheduling");
+  d.set(limits.async_scheduling ? "--async-scheduling" : "--no-async-scheduling");
   if (!limits.graphs) d.set("--enforce-eager");
   if (!limits.own_all_reduce) d.set("--disable-custom-all-reduce");
   for (const char* key :
@@ -137,24 +137,6 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
   const bool shares = d.scenario.model.experts > 0 && d.scenario.strategy.mesh[Axis::kDp] > 1;
   if (s.expert_parallel || shares == s.divide_experts) d.say({"serving.divide_experts"});
   if (shares && !s.expert_parallel && !s.divide_experts) d.contradict("serving.divide_experts");
-}
-
-/// A checkpoint that is published quantised is that of the scenario where its weights are the same.
-bool is_published_so(const Scenario& s) {
-  const CheckpointFormat* format = published_format(s.model.name);
-  if (s.serving && is_quantised_to_four(s.serving->precision)) return false;
-  if (format == nullptr) return true;
-  if (!s.serving) return false;
-  const ServingPrecision& p = s.serving->precision;
-  const std::string_view products = p.products ? name_of(*p.products) : "plain";
-  return name_of(p.weights) == format->weights && products == format->products &&
-         (p.products || name_of(p.experts) == format->experts);
-}
-
-void write_model(ExportDraft& d) {
-  const std::string_view hub = is_published_so(d.scenario) ? hub_name_of(d.scenario.model) : "";
-  d.set("", hub.empty() ? "\"$MODEL\"" : std::string(hub));
-  if (!hub.empty()) d.say({"model"});
 }
 
 /// A command for the instances of each pool. Which of them a request goes to is for a proxy in
@@ -215,6 +197,7 @@ class ServingReader {
       give(memory, "engine.gpu_memory_utilization", json_number(*share));
     read_flags();
     read_prefix_caching(model.preset);
+    warn_of_divided_experts(model);
   }
 
  private:
@@ -283,14 +266,37 @@ class ServingReader {
     give(args_.flag(on) ? on : off, "engine.admission",
          json_quote(args_.flag(off) ? "chunk" : "prompt"));
   }
-  /// vLLM's default is on; here only for models of which it is described, as far as they are known.
+  /// vLLM's default is on but for models with states; here it is described of layers that keep all
+  /// tokens.
   void read_prefix_caching(const std::string& preset) {
     const char *on = "--enable-prefix-caching", *off = "--no-enable-prefix-caching";
     args_.exclusive(on, off);
     const Model* model = find_preset(preset);
-    const bool by_default = model != nullptr && keeps_all_tokens(*model);
+    const bool described = model != nullptr && keeps_all_tokens(*model);
+    const bool by_default = model != nullptr && model->recurrent_layers() == 0;
+    const bool asked = args_.flag(on);
     if (args_.flag(off)) return give(off, "engine.enable_prefix_caching", "false");
-    if (args_.flag(on) || by_default) give(on, "engine.enable_prefix_caching", "true");
+    if (described || (asked && model == nullptr)) {
+      return give(on, "engine.enable_prefix_caching", "true");
+    }
+    if (!asked && !by_default) return;
+    out_.warnings.push_back(
+        fmt::format("W008: vLLM caches prefixes of {} too{}; here it is off, as prefix caching is "
+                    "not described "
+                    "of layers that keep a window or a state",
+                    preset, asked ? "" : ", by default"));
+  }
+  /// Of replicas that do not share experts out whole vLLM makes one group of dp x tp ranks, which
+  /// divide each expert (docs/serving/data_parallel_deployment.md).
+  void warn_of_divided_experts(const NamedModel& model) {
+    const Model* known = find_preset(model.preset);
+    const std::int64_t replicas = args_.integer("--data-parallel-size").value_or(1);
+    if (known == nullptr || known->experts == 0 || replicas == 1) return;
+    if (args_.flag("--enable-expert-parallel")) return;
+    out_.warnings.push_back(fmt::format(
+        "W008: without --enable-expert-parallel vLLM divides experts over all ranks of its {} "
+        "replicas; here each replica has its own, which takes more memory",
+        replicas));
   }
   /// Where it says nothing, states are as in the base, or of the type of activations.
   void read_states() {
@@ -362,9 +368,10 @@ Imported read(const std::string& text, const std::string& file) {
   }
   out.give("strategy.zero_stage", "0");
   ServingReader(args, out).read(type, model);
-  read_speculation(args, out, file);
+  read_speculation(args, out, file, model.preset);
   out.foreign = args.knows_none() && model.name.empty();
   args.report_unread(out.warnings);
+  warn_unread(variables_of(text), out.warnings);
   return out;
 }
 

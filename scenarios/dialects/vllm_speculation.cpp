@@ -102,7 +102,8 @@ void write_speculation(ExportDraft& d, const Speculation& s) {
   d.say({"serving.speculative.method", "serving.speculative.num_speculative_tokens"});
 }
 
-void read_speculation(Arguments& args, Imported& out, const std::string& file) {
+void read_speculation(Arguments& args, Imported& out, const std::string& file,
+                      const std::string& preset) {
   const Said said = args.flag(kOption) ? said_as_json(args, file) : said_key_by_key(args);
   if (!said.any()) return;
   const auto give = [&](const char* key, std::string json) {
@@ -114,10 +115,14 @@ void read_speculation(Arguments& args, Imported& out, const std::string& file) {
   if (found == std::end(kMethods)) args.unsupported(said.option, "guesses by " + name);
   give("method", json_quote(name_of(found->method)));
   if (said.tokens) give("num_speculative_tokens", std::to_string(*said.tokens));
+  const std::int64_t modules = released_modules(preset);
+  if (found->method == Drafting::kMtp && modules > 0) {
+    out.give("model.mtp_layers", std::to_string(modules), said.line);
+  }
   if (found->method != Drafting::kDraftModel || !said.model) return;
-  const std::string preset = preset_of_hub_name(*said.model);
-  if (preset.empty()) return warn_unread({"the drafter, which is no preset"}, out.warnings);
-  give("model", json_quote(preset));
+  const std::string drafter = preset_of_hub_name(*said.model);
+  if (drafter.empty()) return warn_unread({"the drafter, which is no preset"}, out.warnings);
+  give("model", json_quote(drafter));
 }
 
 }  // namespace plait::vllm

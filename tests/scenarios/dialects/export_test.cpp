@@ -164,6 +164,59 @@ TEST(Export, WhatOnlyTrainsServesNothing) {
   }
 }
 
+TEST(Export, VllmIsGivenTheReleaseOnlyWhereItHasTheWeights) {
+  const auto text = [](const std::string& model, const std::string& serving) {
+    const Scenario s = parse_scenario(R"({"model": ")" + model +
+                                          R"(", "cluster": "hgx-h100", "strategy": {"tp": 8},
+                                          "serving": {)" +
+                                          serving + "}}",
+                                      "s.json");
+    return render(settings_of(s, Dialect::kVllm, Launcher::kNone), Launcher::kNone);
+  };
+  const auto has = [](const std::string& all, const std::string& part) {
+    return all.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has(text("llama-3.1-70b", ""), "vllm serve meta-llama/Llama-3.1-70B"));
+  EXPECT_TRUE(has(text("llama-3.1-70b", R"("products": "fp8")"), "serve meta-llama/Llama-3.1-70B"));
+  for (const char* weights : {"int4", "q4_k"}) {
+    const std::string all =
+        text("llama-3.1-70b", R"("weights": ")" + std::string(weights) + R"(")");
+    EXPECT_TRUE(has(all, "vllm serve \"$MODEL\"")) << all;
+    EXPECT_TRUE(has(all,
+                    "# to be added: MODEL: a checkpoint of llama-3.1-70b with linear layers "
+                    "in " +
+                        std::string(weights)))
+        << all;
+  }
+  EXPECT_TRUE(has(text("llama-3.1-70b", R"("head_weights": "int8")"), "the output matrix in int8"));
+  const std::string own = text("gpt-oss-120b", R"("expert_weights": "mxfp4")");
+  EXPECT_TRUE(has(own, "vllm serve openai/gpt-oss-120b")) << own;
+  EXPECT_FALSE(has(own, "expert_weights")) << own;
+  EXPECT_TRUE(has(text("gpt-oss-120b", ""), "gpt-oss-120b with weights in bf16"));
+}
+
+TEST(Export, VllmIsGivenNoLimitsThatItDoesNotStartWith) {
+  const auto code = [](const std::string& engine) -> std::string {
+    const Scenario s = parse_scenario(R"({"model": "llama-3.1-8b", "cluster": "hgx-h100",
+      "strategy": {"tp": 8}, "serving": {"engine": {)" +
+                                          engine + "}}}",
+                                      "s.json");
+    try {
+      settings_of(s, Dialect::kVllm, Launcher::kNone);
+    } catch (const InputError& e) {
+      return e.text().code;
+    }
+    return "";
+  };
+  EXPECT_EQ(code(R"("max_num_batched_tokens": 100, "max_num_seqs": 101)"), "D011");
+  EXPECT_EQ(code(R"("max_num_batched_tokens": 100, "max_num_seqs": 100)"), "");
+  EXPECT_EQ(code(R"("block_size": 17)"), "D011");
+  EXPECT_EQ(code(R"("block_size": 32)"), "");
+  const std::string whole = R"("chunked_prefill": false, "max_num_batched_tokens": 4096, )";
+  EXPECT_EQ(code(whole + R"("max_model_len": 8192)"), "D011");
+  EXPECT_EQ(code(whole + R"("max_model_len": 4096)"), "");
+}
+
 TEST(Export, VllmAsksForADrafterThatHasNoName) {
   EXPECT_NE(exported("systems/vllm-llama-3.1-70b-eagle", Dialect::kVllm)
                 .find("\n# to be added: \"model\" of --speculative-config"),

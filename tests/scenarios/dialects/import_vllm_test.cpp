@@ -30,6 +30,77 @@ TEST(ImportVllm, PrefixesAreCachedByDefault) {
             "D004 line 1");
 }
 
+TEST(ImportVllm, WhatVllmCachesAndPlaitDoesNotIsSaid) {
+  const auto said = [](const std::string& line) {
+    return warnings(Dialect::kVllm, "vllm serve " + line);
+  };
+  EXPECT_EQ(said("meta-llama/Llama-3.1-8B"), "");
+  EXPECT_NE(said("openai/gpt-oss-20b").find("W008: vLLM caches prefixes of gpt-oss-20b too, by"),
+            std::string::npos);
+  EXPECT_NE(said("google/gemma-3-27b-it --enable-prefix-caching").find("W008: vLLM caches"),
+            std::string::npos);
+  EXPECT_EQ(said("openai/gpt-oss-20b --no-enable-prefix-caching"), "");
+  const char* const base = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "serving": {}})";
+  EXPECT_FALSE(
+      imported(Dialect::kVllm, "vllm serve openai/gpt-oss-20b --enable-prefix-caching", base)
+          .serving->limits.prefix_caching);
+}
+
+TEST(ImportVllm, ReplicasThatDivideExpertsAreSaid) {
+  const std::string line = "vllm serve Qwen/Qwen3-30B-A3B -dp 4";
+  EXPECT_NE(warnings(Dialect::kVllm, line).find("W008: without --enable-expert-parallel"),
+            std::string::npos);
+  EXPECT_EQ(warnings(Dialect::kVllm, line + " --enable-expert-parallel"), "");
+  EXPECT_EQ(warnings(Dialect::kVllm, "vllm serve Qwen/Qwen3-8B -dp 4"), "");
+}
+
+TEST(ImportVllm, VariablesOfTheEnvironmentAreSaidNotToBeRead) {
+  const std::string line = "vllm serve Qwen/Qwen3-8B\n";
+  EXPECT_EQ(warnings(Dialect::kVllm, "VLLM_ALL2ALL_BACKEND=deepep_low_latency " + line),
+            "W007: not read: VLLM_ALL2ALL_BACKEND\n");
+  EXPECT_EQ(warnings(Dialect::kVllm, "export VLLM_A=1\ndocker run -e VLLM_B=2 x " + line),
+            "W007: not read: VLLM_A, VLLM_B\n");
+  EXPECT_EQ(warnings(Dialect::kVllm, "# VLLM_A=1\n" + line), "");
+}
+
+// With the module of the release, which the preset leaves out.
+TEST(ImportVllm, AReleaseGuessesByItsOwnModule) {
+  const char* const base = R"({"cluster": "hgx-h200", "serving": {"speculative": {
+    "method": "ngram", "num_speculative_tokens": 1, "acceptance": 0.85}}})";
+  const auto modules = [&](const std::string& model, const std::string& method) {
+    const Scenario s =
+        imported(Dialect::kVllm,
+                 "vllm serve " + model + " -tp 8 --speculative-config '{\"method\": \"" + method +
+                     "\", \"num_speculative_tokens\": 1}'",
+                 base);
+    const std::string again =
+        render(settings_of(s, Dialect::kVllm, Launcher::kNone), Launcher::kNone);
+    EXPECT_NE(again.find("vllm serve " + model), std::string::npos) << again;
+    return s.model.mtp_layers;
+  };
+  EXPECT_EQ(modules("deepseek-ai/DeepSeek-V3", "deepseek_mtp"), 1);
+  EXPECT_EQ(modules("zai-org/GLM-4.5", "mtp"), 1);
+  EXPECT_EQ(modules("deepseek-ai/DeepSeek-V3", "ngram"), 0);
+}
+
+// get_batch_defaults: H100s have 80 GB, L40S 48; A100s do not count as large.
+TEST(ImportVllm, SizesOfAStepFollowTheDevice) {
+  const auto limits = [](const std::string& cluster, const std::string& options) {
+    return imported(Dialect::kVllm, "vllm serve meta-llama/Llama-3.1-8B " + options,
+                    R"({"cluster": ")" + cluster + R"(", "serving": {}})")
+        .serving->limits;
+  };
+  EXPECT_EQ(limits("hgx-h100", "").max_tokens, 8192);
+  EXPECT_EQ(limits("hgx-h100", "").max_sequences, 1024);
+  EXPECT_EQ(limits("dgx-a100", "").max_tokens, 2048);
+  EXPECT_EQ(limits("dgx-a100", "").max_sequences, 256);
+  EXPECT_EQ(limits("dgx-a100", "--max-num-batched-tokens 4096 --max-num-seqs 8").max_tokens, 4096);
+  EXPECT_EQ(limits("hgx-h100", "--max-num-batched-tokens 512").max_sequences, 512);
+  const std::string whole = "--no-enable-chunked-prefill --max-model-len ";
+  EXPECT_EQ(limits("hgx-h100", whole + "32768").max_tokens, 32768);
+  EXPECT_EQ(limits("hgx-h100", whole + "4096").max_tokens, 8192);
+}
+
 TEST(ImportVllm, GuessesAreReadOverABaseThatSaysHowManyAreRight) {
   const char* const base = R"({"model": "llama-3.1-70b", "cluster": "hgx-h100", "serving": {
     "speculative": {"method": "ngram", "num_speculative_tokens": 2, "acceptance": 0.6}}})";

@@ -196,7 +196,7 @@ json random_serving() {
               {"products", word({"plain", "fp8"})},
               {"expert_parallel", coin()},
               {"engine",
-               {{"max_num_batched_tokens", size({2048, 8192})},
+               {{"max_num_batched_tokens", size({8192, 16384})},
                 {"max_num_seqs", size({16, 1024})},
                 {"block_size", size({16, 32})},
                 {"max_model_len", size({4096, 8192})},
