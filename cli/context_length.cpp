@@ -77,6 +77,10 @@ void require_context(const std::vector<Request>& requests, const Scenario& s, Se
     const auto first =
         std::ranges::find_if(requests, [&](const Request& r) { return limit.tokens_of(r) > most; });
     const std::string path = limit.path(s).empty() ? kOfAll : limit.path(s);
+    for (const Limit& other : limits_of(serving)) {  // pools that have the same field
+      if (other.path(s) != path) continue;
+      for (const Request& r : requests) longest = std::max(longest, other.tokens_of(r));
+    }
     throw refusal(
         "R004",
         fmt::format("request {} of {} prompt and {} output tokens is longer than a sequence may be",

@@ -1,6 +1,7 @@
 #include "cli/serving_prediction.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include "cli/context_length.h"
 #include "cli/prediction.h"
 #include "core/json.h"
+#include "scenarios/dialects/checkpoint_names.h"
 #include "serving/handover_summary.h"
 #include "serving/kv_transfer.h"
 #include "serving/layer_maps.h"
@@ -83,7 +85,10 @@ std::string layout_words(const Mesh& mesh) {
 }
 
 std::vector<Request> requests_of(Load& load) {
-  if (load.arrivals != Arrivals::kTrace) return draw_requests(load);
+  if (load.arrivals != Arrivals::kTrace) {
+    require_memory(load);
+    return draw_requests(load);
+  }
   return read_trace(read_text_file(load.trace), load.trace, load);
 }
 
@@ -200,6 +205,29 @@ class Deployment {
   KvRoutes routes_;
 };
 
+/// By name: a device that shares its memory with the processor has flows too.
+bool asks_for_flows(const Scenario& s) {
+  const Json* network = s.source == nullptr ? nullptr : s.source->root().find("network");
+  return network != nullptr && network->is(Json::Kind::kText) && network->text() == "flow";
+}
+
+/// The settings of a checkpoint that is published narrower than the scenario's weights; or "".
+std::string narrower_release(const std::string& model, const ServingPrecision& p) {
+  const CheckpointFormat* format = published_format(model);
+  const bool plain = p.weights == WeightFormat::kPlain && p.experts == WeightFormat::kPlain &&
+                     !p.products && !p.expert_products;
+  if (format == nullptr || !plain) return "";
+  std::vector<std::string> fields;
+  const auto add = [&](const char* key, std::string_view value, std::string_view usual) {
+    if (value != usual) fields.push_back(fmt::format("serving.{}={}", key, value));
+  };
+  add("weights", format->weights, "plain");
+  add("expert_weights", format->experts, format->weights);
+  add("products", format->products, "plain");
+  add("expert_products", format->expert_products, format->products);
+  return fmt::format("{}", fmt::join(fields, " "));
+}
+
 [[noreturn]] void refuse_rate(const char* problem, const char* path, const char* cure) {
   throw InputError({"S184",
                     problem,
@@ -255,7 +283,14 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   r.speculation = serving.speculation;
   r.slo = serving.slo;
   deployment.describe(r);
-  if (!r.fits) return r;
+  if (asks_for_flows(s)) {
+    r.run.warnings.emplace_back("W006: network flow: steps are served with the analytic network");
+  }
+  if (!r.fits) {
+    r.narrower_release = narrower_release(s.model.name, serving.precision);
+    return r;
+  }
+  require_memory(requests);
   if (searches) {
     raise_rate(deployment, serving, r);
     requests = draw_requests(serving.load);

@@ -17,7 +17,8 @@ namespace {
 /// Each rank holds at least one key head: where tp exceeds them they are repeated (vLLM's
 /// QKVParallelLinear, num_kv_head_replicas).
 Model with_key_heads_for(Model m, std::int64_t tp) {
-  if (tp > m.kv_heads && m.kv_heads > 0 && tp % m.kv_heads == 0) m.kv_heads = tp;
+  const bool divides = m.heads % tp == 0;  // else the planner says that it does not
+  if (divides && tp > m.kv_heads && m.kv_heads > 0 && tp % m.kv_heads == 0) m.kv_heads = tp;
   m.dropout = 0, m.attention_dropout = Model::kAsResiduals;
   return m;
 }

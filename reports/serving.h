@@ -37,6 +37,8 @@ struct ServingReport {
   /// Prefill and decode, where they are apart. What stands above is then of decode, but for layout,
   /// devices and fits, which are of both.
   std::vector<PoolReport> pools;
+  /// Where it does not: fields as which the model's own release is narrower, for --set; or "".
+  std::string narrower_release;
   std::optional<HandoverSummary> handovers;
   ServiceSummary summary;
   Slo slo;
@@ -68,6 +70,9 @@ std::string time_of(const Quantiles& quantiles, Seconds part);
 
 /// What the steps spend most of their time on: "memory bandwidth", ...
 std::string bound_of(const StepTotals& totals);
+
+/// What a cache that does not fit is asked for: "a sequence has up to 8,192".
+std::string asked_words(const CacheCapacity& capacity, const EngineLimits& limits);
 
 std::string to_text(const ServingReport& report, const TerminalStyle& style);
 std::string to_json(const ServingReport& report);

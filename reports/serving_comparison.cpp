@@ -57,8 +57,9 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
   if (!r.fits) {
     return {c.label,
             {},
-            fmt::format("does not fit: the cache has room for {} tokens, a sequence has up to {}",
-                        human_count(r.tightest_cache().tokens), human_count(r.limits.max_context))};
+            fmt::format("does not fit: the cache has room for {} tokens, {}",
+                        human_count(r.tightest_cache().tokens),
+                        asked_words(r.tightest_cache(), r.limits))};
   }
   const ServiceSummary& s = r.summary;
   TableRow out = {c.label,

@@ -42,8 +42,20 @@ std::string cache_words(const CacheCapacity& c, const EngineLimits& limits) {
       human_bytes(room.bytes_per_token.value), human_bytes(room.state_bytes.value));
 }
 
+/// The pool that is stated has no room, though a sequence has.
+bool is_too_large_a_pool(const CacheCapacity& c, const EngineLimits& limits) {
+  return limits.cache_tokens > c.tokens && c.tokens >= limits.max_context;
+}
+
 /// What makes room; whose fields they are, the scenario's or a pool's, is above.
-std::string cures_words(const CacheCapacity& c, const EngineLimits& limits) {
+std::string cures_words(const CacheCapacity& c, const EngineLimits& limits,
+                        const std::string& release) {
+  if (is_too_large_a_pool(c, limits)) {
+    return fmt::format(
+        "kv_cache_tokens of {} or less, or none, takes what there is; narrower "
+        "weights or a larger tp or pp leave room for more",
+        c.tokens);
+  }
   const std::string shorter =
       c.tokens == 0 ? "" : fmt::format("; max_model_len = {} takes shorter requests", c.tokens);
   if (limits.engine == ServingEngine::kLlamaCpp) {
@@ -52,19 +64,22 @@ std::string cures_words(const CacheCapacity& c, const EngineLimits& limits) {
            "takes less" +
            shorter;
   }
-  return "a larger tp or pp shares weights among more devices; serving.weights and "
-         "serving.products make them narrower" +
-         shorter;
+  const std::string own =
+      release.empty() ? "" : fmt::format(" (the model is published with {})", release);
+  return "a larger tp or pp shares weights among more devices; serving.weights, "
+         "serving.expert_weights and serving.products make them narrower" +
+         own + shorter;
 }
 
-std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& limits, bool fits) {
+std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& limits, bool fits,
+                                 const std::string& release) {
   const std::string used = fmt::format("{} of weights, activations and process",
                                        human_bytes(c.stages[c.tightest].use.bytes().value));
   if (!fits) {
     return {{{"DOES NOT FIT  ", Ink::kBad},
-             {fmt::format("{} leave room for {} tokens; a sequence has up to {}", used,
-                          human_count(c.tokens), human_count(limits.max_context))}},
-            labelled("", cures_words(c, limits))};
+             {fmt::format("{} leave room for {} tokens; {}", used, human_count(c.tokens),
+                          asked_words(c, limits))}},
+            labelled("", cures_words(c, limits, release))};
   }
   return {{{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
           labelled("cache", cache_words(c, limits)),
@@ -74,7 +89,7 @@ std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& lim
 
 /// Each pool behind its name.
 std::vector<Line> pool_lines(const ServingReport& r) {
-  if (r.pools.empty()) return capacity_lines(r.capacity, r.limits, r.fits);
+  if (r.pools.empty()) return capacity_lines(r.capacity, r.limits, r.fits, r.narrower_release);
   std::vector<Line> out;
   for (const PoolReport& p : r.pools) {
     if (!out.empty()) out.emplace_back();
@@ -84,7 +99,7 @@ std::vector<Line> pool_lines(const ServingReport& r) {
                     p.replicas == 1 ? "an instance" : human_count(p.replicas) + " instances",
                     p.instance, human_count(p.devices)),
         Ink::kBold));
-    append(out, capacity_lines(p.capacity, p.limits, p.fits));
+    append(out, capacity_lines(p.capacity, p.limits, p.fits, r.narrower_release));
   }
   return out;
 }
@@ -228,6 +243,13 @@ std::vector<Line> step_lines(const ServingReport& r) {
 }
 
 }  // namespace
+
+std::string asked_words(const CacheCapacity& c, const EngineLimits& limits) {
+  if (is_too_large_a_pool(c, limits)) {
+    return fmt::format("kv_cache_tokens asks for {}", human_count(limits.cache_tokens));
+  }
+  return fmt::format("a sequence has up to {}", human_count(limits.max_context));
+}
 
 std::string time_of(const Quantiles& q, Seconds part) {
   return q.samples > 0 ? human_time(part.value) : "-";

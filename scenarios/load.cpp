@@ -143,6 +143,15 @@ void warn_of_idle_experts(const Json& root, const Model& m, std::vector<std::str
   warnings.emplace_back("W001: serving.expert_weights has no effect: the model has no experts");
 }
 
+/// A framework has one for what it trains.
+void warn_of_idle_exchange(Scenario& s, const Origins& origins) {
+  const bool deepep = s.kernels.exchange == Dispatcher::kDeepEp;
+  if (!s.serving || !deepep || origins.is_frameworks("kernels.exchange")) return;
+  s.warnings.emplace_back(
+      "W001: kernels.exchange has no effect: served tokens reach experts by all_gather and "
+      "reduce_scatter");
+}
+
 /// What is asked of the model: a workload to train on, or requests to serve.
 void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   require_one_task(root);
@@ -179,6 +188,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   if (out.serving) resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
   if (out.serving) resolve_batches(*root.find("serving"), out.cluster.device, *out.serving);
   out.kernels = parts.kernels;
+  warn_of_idle_exchange(out, origins);
   out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());

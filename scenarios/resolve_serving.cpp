@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "scenarios/resolve.h"
@@ -46,13 +47,36 @@ void warn_of_idle_in_kinds(const Json* requests, const Load& load,
   }
 }
 
+/// Fields of serving.layers that this dealing does not look at.
+void warn_of_idle_layers(const LayerRule& rule, std::vector<std::string>& warnings) {
+  const bool counts = rule.dealing == Dealing::kGpuLayers;
+  const bool fills = !counts && rule.dealing != Dealing::kEven;
+  struct Rule {
+    const char *key, *deals;
+    bool written, used;
+  };
+  const Rule rules[] = {
+      {"gpu_layers", "gpu_layers", rule.gpu_layers >= 0, counts},
+      {"device_memory", "sequential or balanced", rule.device_memory.value > 0, fills},
+      {"host_memory", "sequential or balanced", rule.host_memory.value > 0, fills}};
+  for (const Rule& r : rules) {
+    if (!r.written || r.used) continue;
+    warnings.push_back(
+        fmt::format("W001: serving.layers.{} has no effect: serving.layers.deal is "
+                    "not {}",
+                    r.key, r.deals));
+  }
+}
+
 std::int64_t longest_request(const Load& load) {
   std::int64_t longest = 0;
   const std::vector<RequestKind> kinds =
       load.kinds.empty() ? std::vector<RequestKind>{RequestKind{}} : load.kinds;
   for (const RequestKind& k : kinds) {
-    const auto mean = static_cast<double>(k.prompt_tokens + k.output_tokens);
-    const auto turn = static_cast<std::int64_t>(mean * (1 + k.spread) + 1);
+    const auto most = [&k](std::int64_t mean) {  // that is drawn: serving/requests.cpp, length
+      return std::llround(static_cast<double>(mean) * (1 + k.spread));
+    };
+    const std::int64_t turn = most(k.prompt_tokens) + most(k.output_tokens);
     longest = std::max(longest, k.prefix_tokens + k.turns * turn);
   }
   return longest;
@@ -113,6 +137,7 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
   require_limits(json, s.slo);
   warn_of_idle(json.find("requests"), s.load, warnings);
   warn_of_idle_in_kinds(json.find("requests"), s.load, warnings);
+  warn_of_idle_layers(s.layers, warnings);
   if (!s.load.trace.empty()) {
     s.load.trace = (std::filesystem::path(scenario_file).parent_path() / s.load.trace).string();
   }

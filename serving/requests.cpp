@@ -1,8 +1,11 @@
 #include "serving/requests.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "core/error.h"
 #include "serving/draws.h"
 
 namespace plait {
@@ -102,10 +105,44 @@ class Drawing {
   std::vector<Request> out_;
 };
 
+/// A request takes as much as 32 tokens of an answer: what was asked, and what came of it.
+void require_memory(double requests, double tokens) {
+  constexpr double kRequest = 32;
+  const double held = tokens + kRequest * requests, most = static_cast<double>(kMostAnswered);
+  if (held <= most) return;
+  throw InputError({"R005",
+                    fmt::format("{:.0f} requests with answers of {:.0f} tokens in all are more "
+                                "than are held in memory",
+                                requests, tokens),
+                    {"", 0, 0, "serving.requests"},
+                    fmt::format("at most {:.0f} such requests", requests * most / held),
+                    "lower serving.requests.count, or cut the trace"});
+}
+
 }  // namespace
 
 std::vector<RequestKind> kinds_of(const Load& load) {
   return load.kinds.empty() ? std::vector<RequestKind>{RequestKind{}} : load.kinds;
+}
+
+double mean_answer(const Load& load) {
+  double tokens = 0, requests = 0;
+  for (const RequestKind& k : kinds_of(load)) {
+    const double share = k.share * static_cast<double>(k.turns);
+    tokens += share * static_cast<double>(k.output_tokens), requests += share;
+  }
+  return tokens / requests;
+}
+
+void require_memory(const Load& load) {
+  require_memory(static_cast<double>(load.count),
+                 static_cast<double>(load.count) * mean_answer(load));
+}
+
+void require_memory(const std::vector<Request>& requests) {
+  double tokens = 0;
+  for (const Request& r : requests) tokens += static_cast<double>(r.output);
+  require_memory(static_cast<double>(requests.size()), tokens);
 }
 
 std::vector<Request> draw_requests(const Load& load) { return Drawing(load).requests(); }

@@ -33,6 +33,17 @@ struct Request {
 /// What the load says, or one kind of requests by default.
 std::vector<RequestKind> kinds_of(const Load& load);
 
+/// Tokens of answers, of all requests together, that are held at most: a time for each, which is
+/// sorted for the report, takes about 24 bytes, 6 GB in all.
+inline constexpr std::int64_t kMostAnswered = 256'000'000;
+
+/// Throws InputError R005 for requests that are to be held and cannot.
+void require_memory(const Load& load);
+/// The same of those of a trace.
+void require_memory(const std::vector<Request>& requests);
+/// Tokens of the answer of a request, on average.
+double mean_answer(const Load& load);
+
 /// In the order of arrival; turns of a conversation stand one behind the other.
 std::vector<Request> draw_requests(const Load& load);
 
