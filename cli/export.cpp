@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -11,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
+#include "cli/serving_prediction.h"
 #include "core/sha256.h"
 #include "plait_version.h"
 #include "plan/refusal.h"
@@ -100,8 +102,30 @@ int export_traces(const Scenario& scenario, const ExportOptions& options) {
   return kYes;
 }
 
+/// llama.cpp and Ollama reserve the cache of as many sequences as they are told of when they start:
+/// the scenario with no more than have room.
+Scenario with_room(Scenario scenario, const std::string& text, const ExportOptions& options) {
+  const Dialect dialect = dialect_named(options.to);
+  const bool reserves = dialect == Dialect::kLlamaCpp || dialect == Dialect::kOllama;
+  if (!reserves || !scenario.serving || scenario.serving->limits.cache_tokens > 0) return scenario;
+  const std::int64_t asked = scenario.serving->limits.max_sequences;
+  const std::int64_t most = std::max<std::int64_t>(1, sequences_with_room(scenario));
+  if (most >= asked) return scenario;
+  std::vector<Override> overrides = options.scenario.overrides();
+  overrides.emplace_back("serving.engine.max_num_seqs", std::to_string(most));
+  Scenario out = parse_scenario(text, input_name(options.scenario.file), overrides);
+  out.warnings.push_back(
+      fmt::format("W011: the cache has room for {} sequences of {} tokens at a time, not for "
+                  "serving.engine.max_num_seqs = {}: {} are exported",
+                  most, scenario.serving->limits.max_context, asked, most));
+  return out;
+}
+
 int run_export(const ExportOptions& options) {
-  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  const std::string text = read_text_file(options.scenario.file);
+  Scenario scenario =
+      parse_scenario(text, input_name(options.scenario.file), options.scenario.overrides());
+  if (options.to != kChakra) scenario = with_room(std::move(scenario), text, options);
   const Launcher launcher = launcher_of(options.launcher);
   print_warnings(scenario.warnings);
   if (options.to == kChakra) return export_traces(scenario, options);

@@ -305,6 +305,20 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
 
 }  // namespace
 
+std::int64_t sequences_with_room(const Scenario& scenario) {
+  require_serving(scenario);
+  const Serving& serving = *scenario.serving;
+  if (serving.limits.max_context == 0) return serving.limits.max_sequences;
+  try {
+    require_described(scenario.model, serving, scenario.strategy.mesh);
+    ServingReport r;
+    Deployment(scenario, serving).describe(r);
+    return static_cast<std::int64_t>(r.capacity.concurrency(r.limits));
+  } catch (const InputError& error) {
+    throw locate(error, scenario);
+  }
+}
+
 ServingReport predict_serving(const Scenario& scenario, ServingQuestion question,
                               const RunFacts& facts, ProgressLine& progress) {
   require_serving(scenario);

@@ -63,6 +63,27 @@ class Export(CommandTest):
         self.assertEqual(words[:4], ["--model", "a b.gguf", "--n-gpu-layers", "20"])
         self.assertEqual(words[words.index("--ctx-size") + 1], "4096")
 
+    def test_no_more_sequences_are_exported_than_their_cache_has_room_for(self):
+        scenario = {"model": "llama-3.1-8b", "cluster": "hgx-h100", "strategy": {"tp": 8},
+                    "serving": {"engine": {"kernels": "llama_cpp", "max_model_len": 8192},
+                                "weights": "q4_k"}}
+        path = self.file("s.json", json.dumps(scenario))
+        cache = plait("serve", path, "--set", "serving.requests.count=2", "--format", "json")
+        tokens = cache.json()["kv_cache"]["tokens"]
+        fit = tokens // 8192
+        self.assertLess(fit, 1024)
+        result = plait("export", path, "--to", "llama.cpp")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("W011", result.err)
+        words = shlex.split(result.out, comments=True)
+        self.assertEqual(words[words.index("--ctx-size") + 1], str(fit * 8192))
+        self.assertEqual(words[words.index("--parallel") + 1], str(fit))
+        self.assertIn(f"OLLAMA_NUM_PARALLEL={fit} ", self.run_ok("export", path, "--to", "ollama").out)
+        few = ("--set", "serving.engine.max_num_seqs=4")
+        result = plait("export", path, "--to", "llama.cpp", *few)
+        self.assertEqual(result.err, "")
+        self.assertIn("--ctx-size 32768", result.out)
+
     def test_a_modelfile_has_instructions_and_comments_alone(self):
         lines = self.run_ok("export", DESKTOP, "--to", "ollama").out.splitlines()
         for line in lines:
