@@ -197,7 +197,6 @@ class ServingReader {
       give(memory, "engine.gpu_memory_utilization", json_number(*share));
     read_flags();
     read_prefix_caching(model.preset);
-    warn_of_divided_experts(model);
   }
 
  private:
@@ -282,21 +281,8 @@ class ServingReader {
     if (!asked && !by_default) return;
     out_.warnings.push_back(
         fmt::format("W008: vLLM caches prefixes of {} too{}; here it is off, as prefix caching is "
-                    "not described "
-                    "of layers that keep a window or a state",
+                    "not described of layers that keep a window or a state",
                     preset, asked ? "" : ", by default"));
-  }
-  /// Of replicas that do not share experts out whole vLLM makes one group of dp x tp ranks, which
-  /// divide each expert (docs/serving/data_parallel_deployment.md).
-  void warn_of_divided_experts(const NamedModel& model) {
-    const Model* known = find_preset(model.preset);
-    const std::int64_t replicas = args_.integer("--data-parallel-size").value_or(1);
-    if (known == nullptr || known->experts == 0 || replicas == 1) return;
-    if (args_.flag("--enable-expert-parallel")) return;
-    out_.warnings.push_back(fmt::format(
-        "W008: without --enable-expert-parallel vLLM divides experts over all ranks of its {} "
-        "replicas; here each replica has its own, which takes more memory",
-        replicas));
   }
   /// Where it says nothing, states are as in the base, or of the type of activations.
   void read_states() {

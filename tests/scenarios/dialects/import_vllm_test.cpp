@@ -46,14 +46,6 @@ TEST(ImportVllm, WhatVllmCachesAndPlaitDoesNotIsSaid) {
           .serving->limits.prefix_caching);
 }
 
-TEST(ImportVllm, ReplicasThatDivideExpertsAreSaid) {
-  const std::string line = "vllm serve Qwen/Qwen3-30B-A3B -dp 4";
-  EXPECT_NE(warnings(Dialect::kVllm, line).find("W008: without --enable-expert-parallel"),
-            std::string::npos);
-  EXPECT_EQ(warnings(Dialect::kVllm, line + " --enable-expert-parallel"), "");
-  EXPECT_EQ(warnings(Dialect::kVllm, "vllm serve Qwen/Qwen3-8B -dp 4"), "");
-}
-
 TEST(ImportVllm, VariablesOfTheEnvironmentAreSaidNotToBeRead) {
   const std::string line = "vllm serve Qwen/Qwen3-8B\n";
   EXPECT_EQ(warnings(Dialect::kVllm, "VLLM_ALL2ALL_BACKEND=deepep_low_latency " + line),
