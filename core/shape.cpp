@@ -26,7 +26,9 @@ std::string property_schema(const Property& p) {
   schema.pop_back();
   const std::string comma = schema.size() > 1 ? "," : "";
   schema += comma + R"("description":)" + json_quote(p.doc);
-  if (p.need == Need::kDefault) schema += R"(,"default":)" + p.fallback;
+  // An object's is that of its properties, some of which cannot be written: "as many as fit".
+  const bool has_own = p.need == Need::kDefault && p.shape.properties.empty();
+  if (has_own) schema += R"(,"default":)" + p.fallback;
   return schema + "}";
 }
 

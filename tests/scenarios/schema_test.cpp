@@ -24,6 +24,15 @@ TEST(Schema, NamesEveryTopLevelKey) {
   EXPECT_EQ(tp[1]["enum"], nlohmann::json({"auto"}));
 }
 
+// Else an object's would write fields that have none: "max_model_len": 0.
+TEST(Schema, DefaultsAreOfFieldsThatHaveOne) {
+  const auto schema = nlohmann::json::parse(scenario_schema());
+  const auto& serving = schema["properties"]["serving"]["properties"];
+  EXPECT_FALSE(serving["engine"].contains("default"));
+  EXPECT_FALSE(serving["engine"]["properties"]["max_model_len"].contains("default"));
+  EXPECT_EQ(serving["engine"]["properties"]["block_size"]["default"], 16);
+}
+
 /// python3 checks all scenarios against the schema, and that a wrong one does not pass.
 TEST(Schema, ValidatesEveryScenarioFile) {
   if (std::system("python3 -c 'import jsonschema' 2>/dev/null") != 0) {
