@@ -18,6 +18,7 @@
 #include "serving/max_rate.h"
 #include "serving/priced_pool.h"
 #include "serving/require_described.h"
+#include "serving/sustained.h"
 #include "topologies/variation.h"
 
 namespace plait {
@@ -95,20 +96,23 @@ std::vector<Request> requests_of(Load& load) {
 /// Counts the tokens that steps generate, guesses that are wrong among them.
 class TokenCount {
  public:
-  TokenCount(const std::vector<Request>& requests, ProgressLine& progress) : progress_(progress) {
+  TokenCount(const std::vector<Request>& requests, ProgressLine& progress,
+             std::string what = "tokens")
+      : progress_(progress), what_(std::move(what)) {
     for (const Request& r : requests) all_ += r.output;
   }
   void add(std::int64_t tokens) {
     done_ += tokens;
     if (++steps_ % kSteps == 0) {
       progress_(static_cast<std::size_t>(std::min(done_, all_)), static_cast<std::size_t>(all_),
-                "tokens");
+                what_);
     }
   }
 
  private:
   static constexpr int kSteps = 256;  // so that counting costs nothing
   ProgressLine& progress_;
+  std::string what_;
   std::int64_t done_ = 0, all_ = 0, steps_ = 0;
 };
 
@@ -247,20 +251,37 @@ void require_rate(const Serving& s) {
       R"(say what is good: --set serving.slo.ttft="500 ms" --set serving.slo.tpot="50 ms")");
 }
 
-/// Finds the highest rate, and lets the load have it.
-void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r) {
+/// Finds the highest rate, and lets the load have it, with the requests that have held it.
+void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
+                ProgressLine& progress) {
   constexpr double kLongest = 50 * 86400;  // seconds until the last arrival: half of SimTime's
-  const auto attains = [&](double rate) {
+  const auto serve = [&](const std::vector<Request>& requests, const Load& load) {
+    TokenCount count(
+        requests, progress,
+        fmt::format("tokens of {} requests, {:g} a second", load.count, load.rate_per_s));
+    return deployment.serve(requests, load, &count);
+  };
+  const std::int64_t places = r.limits.max_sequences * r.replicas;
+  std::int64_t held_by = serving.load.count;
+  bool undecided = false;  // the lowest rate that is not held
+  const auto holds = [&](double rate) {
     Load load = serving.load;
     load.rate_per_s = rate;
-    const std::vector<Request> requests = draw_requests(load);
-    const Service service = deployment.serve(requests, load);
-    return summarize(service, requests, {}, r.devices, r.replicas, serving.slo)
-        .all.attainment.reaches(serving.slo);
+    const Sustained s = sustains(load, serving.slo, places, serve);
+    s.held ? void(held_by = s.count) : void(undecided = s.undecided);
+    return s.held;
   };
   const Load& load = serving.load;
-  r.max_rate = max_rate(load.rate_per_s, attains, static_cast<double>(load.count) / kLongest);
-  if (r.max_rate->rate_per_s > 0) serving.load.rate_per_s = r.max_rate->rate_per_s;
+  r.max_rate = max_rate(load.rate_per_s, holds, static_cast<double>(load.count) / kLongest);
+  if (undecided) {
+    r.run.warnings.push_back(fmt::format(
+        "W010: {:g} requests a second are not tried for as long as would show whether they last: "
+        "{} are served at most",
+        r.max_rate->missed_per_s, kMostRequests));
+  }
+  if (r.max_rate->rate_per_s == 0) return;
+  r.max_rate->count = held_by;
+  serving.load.rate_per_s = r.max_rate->rate_per_s, serving.load.count = held_by;
 }
 
 ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts& facts,
@@ -292,11 +313,11 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   }
   require_memory(requests);
   if (searches) {
-    raise_rate(deployment, serving, r);
+    raise_rate(deployment, serving, r, progress);
     requests = draw_requests(serving.load);
   }
   TokenCount count(requests, progress);
-  r.service = deployment.serve(requests, serving.load, searches ? nullptr : &count);
+  r.service = deployment.serve(requests, serving.load, &count);
   r.kinds = kinds_of(serving.load);
   deployment.summarize(r, requests);
   r.requests = std::move(requests);

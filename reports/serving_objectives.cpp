@@ -45,15 +45,16 @@ double rate_per_device(const ServingReport& r) {
 std::string max_rate_words(const ServingReport& r) {
   const MaxRate& m = *r.max_rate;
   if (m.rate_per_s == 0) {
-    return fmt::format("none: at {:g} a second too many requests miss a limit", m.missed_per_s);
+    return fmt::format("none: at {:g} a second too many requests miss a limit, or ever more wait",
+                       m.missed_per_s);
   }
   const std::string attained =
       fmt::format("{:g} {} a second, {:.3g} requests per device", m.rate_per_s,
                   r.turns() > 1 ? "conversations" : "requests", rate_per_device(r));
   if (m.missed_per_s == 0) {
-    return attained + ", and more: no rate misses, ask for more requests (serving.requests.count)";
+    return attained + ", and more: begin with a higher one (serving.requests.rate_per_s)";
   }
-  return attained + fmt::format("; {:g} miss", m.missed_per_s);
+  return attained + fmt::format("; {:g} does not last", m.missed_per_s);
 }
 
 }  // namespace
@@ -112,6 +113,7 @@ JsonTree max_rate_json(const ServingReport& r) {
   return {{"rate_per_s", known(r.max_rate->rate_per_s)},
           {"missed_rate_per_s", known(r.max_rate->missed_per_s)},
           {"requests_per_s_per_device", known(any ? rate_per_device(r) : 0)},
+          {"count", any ? JsonTree(r.max_rate->count) : JsonTree(nullptr)},
           {"runs", r.max_rate->runs}};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The highest rate of arrivals at which an engine attains its service level objectives (DistServe's
-// goodput, over its devices: Zhong et al. 2024, section 1). Given: whether a rate attains them.
+// goodput, over its devices: Zhong et al. 2024, section 1). Given: whether a rate attains them
+// (serving/sustained.h).
 // From the rate that a scenario has the rate is doubled, or halved, until the answer changes, then
 // the interval is bisected until it is at most 1 % wide. Rates have three significant digits, so
 // that what is printed can be asked for. Above the first rate that is seen to miss, the answer is
@@ -17,7 +18,8 @@ inline constexpr double kRateRange = 1024;  // how far from the first rate other
 struct MaxRate {
   double rate_per_s = 0;    // attains; 0: none that was tried does
   double missed_per_s = 0;  // the lowest that was seen to miss; 0: none did
-  std::int64_t runs = 0;
+  std::int64_t count = 0;   // requests that attain it
+  std::int64_t runs = 0;    // rates that were tried
 };
 
 /// To three significant digits, to nearest.

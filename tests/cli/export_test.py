@@ -78,7 +78,8 @@ class Export(CommandTest):
         words = shlex.split(result.out, comments=True)
         self.assertEqual(words[words.index("--ctx-size") + 1], str(fit * 8192))
         self.assertEqual(words[words.index("--parallel") + 1], str(fit))
-        self.assertIn(f"OLLAMA_NUM_PARALLEL={fit} ", self.run_ok("export", path, "--to", "ollama").out)
+        ollama = self.run_ok("export", path, "--to", "ollama").out
+        self.assertIn(f"OLLAMA_NUM_PARALLEL={fit} ", ollama)
         few = ("--set", "serving.engine.max_num_seqs=4")
         result = plait("export", path, "--to", "llama.cpp", *few)
         self.assertEqual(result.err, "")

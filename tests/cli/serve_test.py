@@ -223,15 +223,13 @@ class Serve(CommandTest):
         rate, missed = rates["rate_per_s"], rates["missed_rate_per_s"]
         self.assertTrue(rate < missed <= 1.01 * rate, rates)
         self.assertEqual(rates["requests_per_s_per_device"], rate)  # on one device
-        for r, code in ((rate, 0), (missed, 1)):
-            alone = self.serve(changed(scenario, "serving.requests.rate_per_s", r),
-                               "--format", "json")
-            self.assertEqual(alone.code, code)
-            if code == 0:
-                services = [report.json()["service"] for report in (alone, found)]
-                for service in services:
-                    del service["step_shapes_simulated"]  # of all runs of the search
-                self.assertEqual(*services)
+        alone = self.serve(changed(changed(scenario, "serving.requests.rate_per_s", rate),
+                                   "serving.requests.count", rates["count"]), "--format", "json")
+        self.assertEqual(alone.code, 0)
+        services = [report.json()["service"] for report in (alone, found)]
+        for service in services:
+            del service["step_shapes_simulated"]  # of all runs of the search
+        self.assertEqual(*services)
         self.assertIn(f"highest rate  {rate:g} requests a second",
                       self.serve(scenario, "--max-rate").out)
         rows = self.serve(changed(scenario, "cluster.devices_per_node", 2), "--max-rate",
@@ -241,6 +239,67 @@ class Serve(CommandTest):
         # Two replicas serve more than one does, and each no more than alone but for chance.
         self.assertTrue(rate < two["rate_per_s"] < 2.4 * rate, rows)
         self.assertGreater(one["rate_per_s"], rate)
+
+    def test_the_highest_rate_lasts_however_few_requests_are_asked_for(self):
+        """Where nothing misses its limit it is what the machine answers for long."""
+        scenario = changed(SMALL, "serving.requests",
+                           {"rate_per_s": 3,
+                            "kinds": [{"prompt_tokens": 200, "output_tokens": 200}]})
+        rates = {}
+        for limits in ({"e2el": "1000 s"}, {"ttft": "2 s", "tpot": "60 ms"}):
+            for count in (20, 200, 4000):
+                asked = changed(scenario, "serving.requests.count", count)
+                found = self.serve(changed(asked, "serving.slo", limits), "--max-rate",
+                                   "--format", "json").json()
+                rates[count] = found["max_rate"]["rate_per_s"]
+                self.assertGreaterEqual(found["max_rate"]["count"], count)
+            self.assertLess(max(rates.values()), 1.2 * min(rates.values()), rates)
+        # All at once: what the machine answers is no less than it holds, within a twentieth.
+        closed = changed(scenario, "serving.requests",
+                         {"arrivals": "closed", "concurrency": 1024, "count": 6000,
+                          "kinds": [{"prompt_tokens": 200, "output_tokens": 200}]})
+        answered = self.serve(closed, "--format", "json").json()["service"]["requests_per_s"]
+        self.assertLess(max(rates.values()), 1.2 * answered)
+
+    def test_what_has_no_effect_is_said(self):
+        for path, value, warning in (
+                ("kernels.exchange", "deepep", "W001: kernels.exchange"),
+                ("serving.layers", {"gpu_layers": 3}, "W001: serving.layers.gpu_layers"),
+                ("serving.layers", {"host_memory": "1 GiB"}, "W001: serving.layers.host_memory"),
+                ("network", "flow", "W006: network flow")):
+            result = self.serve(changed(SMALL, path, value))
+            self.assertEqual(result.code, 0, result.err)
+            self.assertIn(warning, result.err)
+        self.assertEqual(self.serve(SMALL).err, "")
+        self.assertIn("W006", self.serve(SMALL, "--network", "flow").err)
+
+    def test_more_requests_than_memory_holds_are_refused(self):
+        many = self.serve(changed(SMALL, "serving.requests.count", 10_000_000))
+        self.assertEqual(many.code, 2)
+        self.assertIn("R005", many.err)
+        self.assertIn("at most 1600000 such requests", many.err)  # 256e6 / (128 + 32)
+
+    def test_reasons_are_the_ones(self):
+        seven = self.serve({**SMALL, "model": "qwen-2.5-7b", "cluster": "hgx-h100",
+                            "strategy": {"tp": 8}})
+        self.assertIn("28", seven.err)
+        self.assertIn("tp", seven.err)
+        self.assertNotIn("key-value heads", seven.err)
+        pool = self.serve(changed(SMALL, "serving.engine", {"max_model_len": 8192,
+                                                            "kv_cache_tokens": 5_000_000}))
+        self.assertEqual(pool.code, 1)
+        self.assertIn("kv_cache_tokens asks for 5,000,000", pool.out)
+        self.assertNotIn("max_model_len", pool.out)
+        wide = self.serve(changed(SMALL, "model", "gpt-oss-120b"))
+        self.assertIn("serving.expert_weights=mxfp4", " ".join(wide.out.split()))
+        # 1,024 and 128 tokens, and not one more.
+        self.assertIn("for 1,152 tokens per request", self.serve(SMALL).out)
+        pools = {"model": "llama-3.1-8b", "cluster": "hgx-h100",
+                 "serving": {"engine": {"max_model_len": 100},
+                             "disaggregated": {"prefill": {"dp": 4}, "decode": {"dp": 4}},
+                             "requests": {"count": 4, "kinds": [{"prompt_tokens": 4000,
+                                                                 "output_tokens": 200}]}}}
+        self.assertIn("to 4200 or more", self.serve(pools).err)
 
     def test_a_limit_that_no_rate_keeps_is_a_no(self):
         scenario = changed(SMALL, "serving.requests", {"count": 20, "rate_per_s": 1})
@@ -305,7 +364,7 @@ class Serve(CommandTest):
                           "serving.engine.max_model_len", 131072)
         result = self.serve(longest)
         self.assertEqual(result.code, 1, result.out + result.err)
-        tokens = re.search(r"max_model_len = (\d+)", result.out)[1]
+        tokens = re.search(r"max_model_len =\s+(\d+)", result.out)[1]
         self.assertEqual(self.serve(changed(longest, "serving.engine.max_model_len", int(tokens))).code,
                          0)
 
