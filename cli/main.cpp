@@ -17,6 +17,7 @@
 #include "cli/examples.h"
 #include "core/error.h"
 #include "plait_version.h"
+#include "reports/new_file.h"
 
 namespace {
 
@@ -50,6 +51,18 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
   mallopt(M_TOP_PAD, 16 * kMiB);
 #endif
+}
+
+/// Ctrl-C, or a batch system whose time is over: nothing half-written stays behind.
+void end_by(int signal) {
+  plait::remove_unfinished_files();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+/// A signal that is ignored (nohup) stays so.
+void end_cleanly_by(int signal) {
+  if (std::signal(signal, end_by) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
 int report(const char* what, const char* more, int code) {
@@ -94,6 +107,7 @@ int plait_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   // `plait run x | head -1`: a closed pipe is an error of write(), not a signal.
   std::signal(SIGPIPE, SIG_IGN);
+  end_cleanly_by(SIGINT), end_cleanly_by(SIGTERM);
   keep_freed_memory();
   constexpr const char* kOurs = "This is a bug in plait. Please report it with the command line.\n";
   try {

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "core/json.h"
 #include "reports/csv.h"
+#include "reports/human.h"
 #include "reports/json.h"
 #include "reports/json_tree.h"
 #include "reports/new_file.h"
@@ -48,15 +49,25 @@ std::string rendered(const Report& report, const Changes* changes, const OutputO
   return json_text(tree);
 }
 
+/// Viewers in a browser take long from there on, or give up.
+constexpr std::int64_t kLargeTrace = 200'000'000;  // bytes
+
+void warn_of_size(std::int64_t bytes) {
+  if (bytes < kLargeTrace) return;
+  print_warnings({fmt::format("W012: the trace has about {}: --trace-ranks 0 writes one rank alone",
+                              human_bytes(bytes))});
+}
+
 void save_trace(const RunCommandOptions& options, const Prediction& p) {
   if (options.trace.empty()) return;
+  const TraceInputs in = {.plan = p.plan,
+                          .timeline = p.simulation.timeline,
+                          .memory = p.memory,
+                          .run = p.report.run,
+                          .ranks = options.trace_ranks};
+  warn_of_size(size_of_trace(in));
   NewFile file(options.trace);
-  write_trace({.plan = p.plan,
-               .timeline = p.simulation.timeline,
-               .memory = p.memory,
-               .run = p.report.run,
-               .ranks = options.trace_ranks},
-              [&](std::string_view part) { file.write(part); });
+  write_trace(in, [&](std::string_view part) { file.write(part); });
   file.finish();
 }
 
@@ -115,12 +126,14 @@ void add_run(Command& command) {
       "Predict one training step: time, memory and what bounds them (exit code 1: does not fit)");
   add_scenario_options(sub, options->scenario);
   add_output_options(sub, options->output);
-  sub.option("--trace", options->trace, "Also write the timeline for ui.perfetto.dev")
-      .writes_file();
+  Option trace =
+      sub.option("--trace", options->trace, "Also write the timeline for ui.perfetto.dev")
+          .writes_file();
   sub.option("--trace-ranks", options->trace_ranks,
              "Ranks to trace (default: one of each pipeline stage)")
       .separated_by_commas()
-      .takes("R,R");
+      .takes("R,R")
+      .needs(trace);
   add_html_option(sub, options->html);
   sub.flag("--changes", options->changes,
            "Also try changes of the layout, one by one: which make it fit, or the step shorter");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +13,34 @@
 #include "core/error.h"
 
 namespace plait {
+namespace {
+
+/// Names of unfinished files, which a handler of signals may read at any time; null: free. Of more
+/// files at once the rest stays behind.
+constinit std::array<std::atomic<const char*>, 32> unfinished{};
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+void enter(const char* path) {
+  for (std::atomic<const char*>& place : unfinished) {
+    const char* none = nullptr;
+    if (place.compare_exchange_strong(none, path)) return;
+  }
+}
+
+void leave(const char* path) {
+  for (std::atomic<const char*>& place : unfinished) {
+    const char* found = path;
+    if (place.compare_exchange_strong(found, nullptr)) return;
+  }
+}
+
+}  // namespace
+
+void remove_unfinished_files() noexcept {
+  for (const std::atomic<const char*>& place : unfinished) {
+    if (const char* path = place.load()) ::unlink(path);
+  }
+}
 
 void new_folder(const std::string& path) {
   std::error_code error;
@@ -33,12 +63,14 @@ NewFile::NewFile(const std::string& path) : path_(path) {
     const std::string why = std::strerror(errno);
     throw EnvironmentError(fmt::format("cannot write {}: {}", path_, why));
   }
+  if (!partial_.empty()) enter(partial_.c_str());
 }
 
 NewFile::~NewFile() {
   if (file_ == nullptr) return;
   std::fclose(file_);
   if (!partial_.empty()) std::remove(partial_.c_str());
+  leave(partial_.c_str());
 }
 
 void NewFile::fail(const std::string& what) {
@@ -58,12 +90,12 @@ void NewFile::finish() {
     if (!closed) fail("write");
     return;
   }
-  if (!closed || std::rename(partial_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    std::remove(partial_.c_str());
-    errno = error;
-    fail("write");
-  }
+  const bool whole = closed && std::rename(partial_.c_str(), path_.c_str()) == 0;
+  const int error = errno;
+  if (!whole) std::remove(partial_.c_str());
+  leave(partial_.c_str());
+  errno = error;
+  if (!whole) fail("write");
 }
 
 }  // namespace plait

@@ -12,6 +12,10 @@ namespace plait {
 /// Makes the folder, and those that it lies in, where they are not there. Throws EnvironmentError.
 void new_folder(const std::string& path);
 
+/// Removes what NewFiles that are not finished have written, without their knowledge: for the
+/// handler of a signal that ends the program, which may call nothing else of this file.
+void remove_unfinished_files() noexcept;
+
 class NewFile {
  public:
   /// Throws EnvironmentError when the file cannot be created.

@@ -16,6 +16,14 @@ SimTime end_of(const Track& track) {
 const Track& track_of(const Timeline& timeline, std::int64_t rank) {
   const auto found = std::ranges::find(timeline.tracks, rank, &Track::rank);
   if (found != timeline.tracks.end()) return *found;
+  std::int64_t ranks = 0;
+  for (const Track& t : timeline.tracks) ranks += t.multiplicity;
+  if (rank < 0 || rank >= ranks) {
+    throw InputError({.code = "G022",
+                      .problem = fmt::format("there is no rank {} to trace", rank),
+                      .expected = fmt::format("ranks from 0 to {}", ranks - 1),
+                      .cure = ""});
+  }
   throw InputError({.code = "G010",
                     .problem = fmt::format("rank {} is not simulated on its own", rank),
                     .cure = "choose a rank that a trace without --trace-ranks shows, or simulate "

@@ -29,6 +29,9 @@ struct TraceInputs {
   const Timeline* measured = nullptr;
 };
 
+/// About how many bytes the document has.
+std::int64_t size_of_trace(const TraceInputs& in);
+
 /// Writes the document piece by piece; `write` is called with consecutive parts of some ten
 /// kilobytes. Throws InputError (G) when one of the ranks is not the representative of a track.
 void write_trace(const TraceInputs& in, const std::function<void(std::string_view)>& write);

@@ -2,9 +2,12 @@
 
 import collections
 import json
+import signal
+import subprocess
 import unittest
 
-from plait_command import SCENARIOS, TINY, CommandTest
+from live_run import HANGS_S, until
+from plait_command import PLAIT, SCENARIOS, TINY, CommandTest, plait
 
 FEW_NAMES = 40  # slices are coloured by name
 
@@ -23,6 +26,28 @@ class Trace(CommandTest):
             with self.subTest(scenario.stem):
                 report, events = self.trace_of(scenario)
                 self.check(report, events)
+
+    def test_ranks_to_trace_need_a_trace_and_to_be_there(self):
+        refused = plait("run", TINY, "--trace-ranks", "0")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("--trace", refused.err)
+        path = self.folder / "trace.json"
+        refused = plait("run", TINY, "--trace", path, "--unfold", "--trace-ranks", "99").err
+        self.assertIn("there is no rank 99", refused)
+        self.assertNotIn("--unfold", refused.split("there is")[1])
+
+    def test_a_trace_that_is_interrupted_leaves_nothing_behind(self):
+        large = next(s for s in SCENARIOS if s.stem == "llama-3.1-405b-16384xh100")
+        many = ["--set", "workload.global_batch=32768"]  # 400 MB
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run = subprocess.Popen([PLAIT, "run", large, *many, "--trace", self.folder / "large.json"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            until(lambda: any(self.folder.glob("*.part")) or run.poll() is not None, "a trace")
+            run.send_signal(number)
+            _, warned = run.communicate(timeout=HANGS_S)
+            self.assertEqual(run.returncode, -number)
+            self.assertEqual(list(self.folder.iterdir()), [])
+            self.assertIn("W012", warned)
 
     def test_with_a_timeline_a_report_says_the_same(self):
         # Told from few of its 256 microbatches, and simulated whole.

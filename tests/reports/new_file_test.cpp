@@ -50,6 +50,16 @@ TEST_F(NewFileTest, LeavesNothingBehindWhenAbandoned) {
   EXPECT_EQ(files(), 0);
 }
 
+TEST_F(NewFileTest, AHandlerOfSignalsRemovesWhatIsUnfinished) {
+  NewFile whole(path("whole")), half(path("half"));
+  whole.write("whole"), whole.finish();
+  half.write("half");
+  EXPECT_EQ(files(), 2);
+  remove_unfinished_files();
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(content("whole"), "whole");
+}
+
 TEST_F(NewFileTest, TheOldContentStaysUntilTheNewIsWhole) {
   std::ofstream(path("a")) << "old";
   {

@@ -149,6 +149,16 @@ TEST(Trace, OfManyTracksOfAStageTheSlowestIsShown) {
   EXPECT_EQ(slices.count(0), 1U);
 }
 
+TEST(Trace, ARankThatThereIsNotIsRefusedWithThoseThatThereAre) {
+  try {
+    trace_of(MadeUp(), {99});
+    FAIL() << "there are 4 ranks";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.text().code, "G022");
+    EXPECT_EQ(error.text().expected, "ranks from 0 to 3");
+  }
+}
+
 TEST(Trace, ARankWithoutATrackIsRefused) { EXPECT_THROW(trace_of(MadeUp(), {3}), InputError); }
 
 }  // namespace plait::trace_test
