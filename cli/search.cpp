@@ -29,6 +29,7 @@ std::atomic<bool> interrupted{false};
 /// Whoever asks twice does not want to wait for the end of a round.
 void interrupt(int signal) {
   if (!interrupted.exchange(true)) return;
+  remove_unfinished_files();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -145,7 +146,7 @@ void say_why(const SearchReport& report, const Scenario& scenario) {
     return r.all && r.why.code == report.refusals.front().why.code;
   };
   const SearchCounts& c = report.counts;
-  if (c.simulated + c.does_not_fit + c.open > 0 || report.refusals.empty()) return;
+  if (c.simulated + c.open > 0 || report.refusals.empty()) return;
   if (!std::ranges::all_of(report.refusals, for_all)) return;
   throw locate(InputError(report.refusals.front().why), scenario);
 }
@@ -175,12 +176,13 @@ void report_rows(const SearchCommand& o, const Machines& machines, const std::ve
   if (out.nothing.empty()) out.nothing = too_late;
   const SearchCounts& c = out.counts;
   if (out.nothing.empty() && c.considered == 0) out.nothing = kNothingDivides;
-  const bool all_refused = c.refused > 0 && c.simulated + c.does_not_fit == 0;
+  const bool all_refused = c.refused > 0 && c.simulated == 0;
   if (out.nothing.empty() && all_refused && c.open == 0) out.nothing = kNotPlanned;
   if (out.nothing.empty() && out.counts.open > 0) out.nothing = kNotYet;
+  if (o.wants_front()) out.front.insert(out.front.begin(), rows.begin(), rows.end());
+  out.front = pareto_front(std::move(out.front));
   out.best = std::move(rows);
   put_first_if_best(o, out);
-  out.front = pareto_front(std::move(out.front));
 }
 
 int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ranks) {
@@ -190,7 +192,8 @@ int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ra
   SearchRecords records(o, studies, report.run);
   Ranking ranking(o);
   SearchClock clock;
-  for (std::uint32_t i = 0; i < studies.size() && !interrupted; ++i) {
+  std::uint32_t i = 0;
+  for (; i < studies.size() && !interrupted; ++i) {
     Study& study = *studies[i];
     const std::vector<Found> found =
         study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i),
@@ -200,8 +203,10 @@ int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ra
     ranking.add(study.scenario(), i, found);
   }
   clock.finish();
-  records.finish();
-  report.interrupted = interrupted;
+  report.not_begun = std::ssize(studies) - i;
+  const bool cut = report.not_begun > 0 || report.front_cut || report.counts.open > 0;
+  report.interrupted = interrupted && cut;
+  records.finish(!report.interrupted);
   if (!studies.empty()) say_why(report, studies.front()->scenario());
   report_rows(o, machines, ranking.reported(), report);
   if (!report.best.empty()) export_layout(o, report.best.front());
@@ -280,8 +285,10 @@ void add_search(Command& command) {
   add_vary_option(sub, options->variations);
   sub.option("--best", options->best, "How many layouts to find").between(1, 1000).shows_default();
   add_goals(sub, *options);
-  sub.flag("--front", options->front,
-           "Also the layouts that no other beats in time, memory, GPUs and cost at once");
+  sub.flag(
+      "--front", options->front,
+      "Also the layouts that no other beats in time, memory, GPUs and cost at once: those of the "
+      "best, and with less memory the fastest in steps of 5 %");
   sub.option("--svg", options->svg, "Draw this front: time against memory").writes_file();
   add_html_option(sub, options->html);
   sub.option("--budget", options->budget,

@@ -10,6 +10,7 @@
 #include "core/parse_number.h"
 #include "core/sha256.h"
 #include "core/spelling.h"
+#include "reports/human.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
@@ -194,8 +195,8 @@ std::string leave_the_best(const SearchCommand& o, std::vector<SearchRow>& rows)
   }
   if (rows.size() > o.best) rows.resize(o.best);
   if (!rows.empty() || least == 0) return "";
-  return fmt::format("NOTHING IN TIME: the fastest that fits takes {:.3g} days, not {:.3g}", least,
-                     o.days);
+  return fmt::format("NOTHING IN TIME: the fastest that fits takes {} days, not {}",
+                     human_number(least), human_number(o.days));
 }
 
 double price_of(const std::vector<std::string>& prices, const Scenario& machine) {

@@ -49,8 +49,8 @@ std::vector<std::pair<std::uint32_t, Answer>> SearchRecords::known(std::uint32_t
   return out;
 }
 
-void SearchRecords::finish() {
-  for (const std::unique_ptr<LayoutWriter>& w : writers_) w->finish();
+void SearchRecords::finish(bool complete) {
+  for (const std::unique_ptr<LayoutWriter>& w : writers_) w->finish(complete);
 }
 
 void SearchRecords::write(const Study& study, const std::vector<Simulated>& news) {

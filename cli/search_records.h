@@ -20,7 +20,7 @@ class SearchRecords {
   SearchEars ears(std::uint32_t space, const Study& study);
   /// What the journal held of it.
   std::vector<std::pair<std::uint32_t, Answer>> known(std::uint32_t space) const;
-  void finish();
+  void finish(bool complete);
 
  private:
   void write(const Study& study, const std::vector<Simulated>& news);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "scenarios/overrides.h"
 
 namespace plait {
@@ -25,6 +26,17 @@ bool follows(const Assignments::value_type& setting, const std::string& by_defau
   if (field != nullptr) return !field->open() && field->values.front() == value;
   if (path == "strategy.dp") return true;  // what is left of the devices
   return value == said && (value == by_default || !depends_on_sizes(path, open.scenario));
+}
+
+/// How gathered weights are kept and fetched: of no effect where no weights are sharded (W001).
+bool of_gathering(const std::string& path) {
+  return path.starts_with("strategy.fsdp_options.") || path == "strategy.keep_weight_shard";
+}
+
+/// The layout can do without being told, whatever the scenario says.
+bool idle(const std::string& path, const Strategy& made, const OpenScenario& open) {
+  const SearchField* field = open.find(path);
+  return made.zero_stage < 3 && of_gathering(path) && (field == nullptr || !field->open());
 }
 
 Assignments resets(const Strategy& was, const Strategy& is) {
@@ -67,10 +79,26 @@ Assignments settings_for(const Layout& layout, const Strategy& made, const OpenS
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool told =
         contains(held, all[i].first) || !follows(all[i], defaults[i].second, said[i].second, open);
-    if (told) out.push_back(all[i]);
+    if (told && !idle(all[i].first, made, open)) out.push_back(all[i]);
   }
   for (auto& reset : resets(open.scenario.strategy, made)) out.push_back(std::move(reset));
   return out;
+}
+
+Assignments that_matter(Assignments settings, const std::vector<std::string>& held,
+                        const ScenarioParser& parse) {
+  const std::string made = parse(settings).canonical_json;
+  for (std::size_t i = settings.size(); i-- > 0;) {
+    if (contains(held, settings[i].first)) continue;
+    Assignments fewer = settings;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    try {
+      if (parse(fewer).canonical_json == made) settings = std::move(fewer);
+    } catch (const InputError&) {
+      // Without it there is no such layout.
+    }
+  }
+  return settings;
 }
 
 }  // namespace plait

@@ -1,6 +1,7 @@
 #pragma once
 // What --set has to say for a scenario to become a layout that a search found.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,11 @@ std::vector<std::string> held_by(const Assignments& assignments, const OpenScena
 /// reset. `made`: the layout as a strategy.
 Assignments settings_for(const Layout& layout, const Strategy& made, const OpenScenario& open,
                          const std::vector<std::string>& held);
+
+using ScenarioParser = std::function<Scenario(const Assignments&)>;
+
+/// Those of `settings` without which `parse` makes another scenario, but all of `held`.
+Assignments that_matter(Assignments settings, const std::vector<std::string>& held,
+                        const ScenarioParser& parse);
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/prediction.h"
 #include "cli/search_objective.h"
@@ -18,11 +19,11 @@
 namespace plait {
 namespace {
 
-/// Each point of the front has less memory than the one before by this share at least.
-constexpr double kFrontStep = 0.05;
-
 std::string words_of(const Layout& layout, const Scenario& s) {
   std::string out = layout_text(s.strategy);
+  const std::int64_t sequences = s.workload.global_batch / layout.replicas();
+  const bool in_turns = layout.pp == 1 && sequences > layout.micro_batch;
+  if (in_turns && layout.schedule == Schedule::kGpipe) out += ", all passes forward first (gpipe)";
   const bool gathers = sharers_of(layout, s.strategy).zero_stage == 3;
   if (gathers && !layout.reshard) out += ", gathered weights kept";
   return out + fmt::format(", micro-batch {}", layout.micro_batch);
@@ -55,7 +56,7 @@ Assignments around(const Assignments& machine, const std::vector<std::string>& h
 
 Study::Study(const SearchCommand& options, const Command& command, const std::string& text,
              const std::string& file, Assignments machine)
-    : options_(options), command_(command), machine_(std::move(machine)) {
+    : options_(options), command_(command), text_(text), file_(file), machine_(std::move(machine)) {
   std::vector<Override> sets = options.scenario.overrides();
   sets.insert(sets.end(), machine_.begin(), machine_.end());
   open_ = parse_open_scenario(text, file, sets);
@@ -128,8 +129,8 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
                                       .progress = session.progress,
                                       .threads = options_.jobs});
   const Certificate& c = result.certificate;
-  out.counts += {c.considered, c.refused, c.too_large, c.too_slow,   c.does_not_fit,
-                 c.simulated,  c.open,    c.gap,       c.gap_of_last};
+  out.counts += {c.considered, c.refused, c.too_large,   c.too_slow,          c.simulated,
+                 c.open,       c.gap,     c.gap_of_last, c.fast_but_too_large};
   add_refusals(result, out);
   if (options_.wants_front() && !result.best.empty()) {
     walk_front(result.best.front(), searcher, session, out);
@@ -141,7 +142,7 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
 void Study::add_refusals(const SearchResult& result, SearchReport& out) const {
   const Certificate& c = result.certificate;
   const std::vector<Refusal> all = refusals(*work_, result.refused, options_.jobs);
-  const bool nothing_else = c.simulated + c.does_not_fit + c.open == 0;
+  const bool nothing_else = c.simulated + c.open == 0;
   for (const Refusal& r : all) {
     out.refusals.push_back({machine_, r.why, r.layouts, nothing_else && all.size() == 1});
   }
@@ -171,6 +172,15 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   SearchRow out;
   out.machine = around(machine_, held_);
   out.settings = settings_for(layout, s.strategy, open_, held_);
+  if (!s.framework.empty()) {  // which may have values of its own, by the sizes of the layout
+    out.settings = that_matter(std::move(out.settings), held_, [&](const Assignments& settings) {
+      std::vector<Override> sets = options_.scenario.overrides();
+      for (const Assignments* more : {&std::as_const(out.machine), &settings}) {
+        sets.insert(sets.end(), more->begin(), more->end());
+      }
+      return parse_scenario(text_, file_, sets);
+    });
+  }
   out.layout = words_of(layout, s);
   out.report = report_of(s, costs_, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;
@@ -187,20 +197,26 @@ std::vector<SearchRow> Study::rows(const std::vector<Found>& found) const {
   return out;
 }
 
-/// The fastest of all, then the fastest that needs less memory, and so on.
+/// The fastest of all, then the fastest that needs a step less memory, and so on; behind the last
+/// of these byte by byte, down to the smallest.
 void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                        SearchReport& out) const {
   std::vector<Found> points = {fastest};
-  while (!session.stop) {
-    const auto memory = static_cast<double>(points.back().result.memory.value);
-    const Bytes limit(static_cast<std::int64_t>(memory * (1 - kFrontStep)));
+  for (double step = kFrontStep;;) {
+    const std::int64_t memory = points.back().result.memory.value;
+    const auto less = static_cast<std::int64_t>(static_cast<double>(memory) * (1 - step));
     const SearchResult next = searcher.run({.best = 1,
-                                            .memory_limit = limit,
+                                            .memory_limit = Bytes(std::min(less, memory - 1)),
                                             .stop = &session.stop,
                                             .progress = session.progress,
                                             .threads = options_.jobs});
-    if (next.best.empty()) break;
-    points.push_back(next.best.front());
+    out.front_cut = next.certificate.open > 0;  // what was found need not be the fastest
+    if (out.front_cut || (next.best.empty() && step == 0)) break;
+    if (next.best.empty()) {
+      step = 0;
+    } else {
+      points.push_back(next.best.front());
+    }
   }
   for (SearchRow& point : rows(points)) out.front.push_back(std::move(point));
 }

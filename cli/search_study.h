@@ -94,6 +94,7 @@ class Study {
 
   const SearchCommand& options_;
   const Command& command_;
+  std::string text_, file_;  // of the scenario
   Assignments machine_;
   OpenScenario open_;
   std::vector<std::string> held_;  // fields that are searched, and that machine_ says

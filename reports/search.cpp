@@ -79,7 +79,7 @@ TableRow row_of(const std::string& name, const SearchRow& row, const Report& bes
   out.cells.push_back({human_percent(fraction_of(r, "bubble"))});
   out.cells.push_back({human_percent(fraction_of(r, "exposed_communication"))});
   if (extra.gpus) out.cells.push_back({human_count(r.world_size)});
-  if (extra.tokens > 0) out.cells.push_back({human_rate(days_of_training(r))});
+  if (extra.tokens > 0) out.cells.push_back({human_number(days_of_training(r))});
   if (extra.price) {
     const double price = r.training ? r.training->price : r.price_per_billion_tokens;
     out.cells.push_back({price > 0 ? human_rate(price) : "-"});
@@ -221,8 +221,8 @@ Tree tree_of(const std::vector<SearchRefusal>& refusals) {
 
 SearchCounts& SearchCounts::operator+=(const SearchCounts& o) {
   considered += o.considered, refused += o.refused, too_large += o.too_large;
-  too_slow += o.too_slow, does_not_fit += o.does_not_fit;
-  simulated += o.simulated, open += o.open;
+  too_slow += o.too_slow, simulated += o.simulated, open += o.open;
+  fast_but_too_large += o.fast_but_too_large;
   gap = std::max(gap, o.gap), gap_of_last = std::max(gap_of_last, o.gap_of_last);
   return *this;
 }
@@ -253,6 +253,10 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
   add_table("", rows, best, extra, style.width, out);
   if (!s.front.empty()) {
     add_table("front", numbered(s.front, "f"), best, extra, style.width, out);
+    for (std::string& part : wrap(front_words(s), style.width)) {
+      out.push_back({{std::move(part), Ink::kDim}});
+    }
+    out.emplace_back();
   }
   for (std::string& part : wrap(held_words(s), style.width)) {
     if (!part.empty()) out.push_back({{std::move(part), Ink::kDim}});
@@ -277,11 +281,11 @@ std::string search_json(const SearchReport& s) {
                 {"refused", c.refused},
                 {"too_large", c.too_large},
                 {"too_slow", c.too_slow},
-                {"does_not_fit", c.does_not_fit},
                 {"simulated", c.simulated},
                 {"undecided", c.open},
                 {"gap", c.gap},
-                {"gap_of_last", c.gap_of_last}}},
+                {"gap_of_last", c.gap_of_last},
+                {"fast_but_too_large", c.fast_but_too_large}}},
               {"best", tree_of(s.best)}};
   if (!s.limits.empty()) {
     Tree limits = Tree::object();
@@ -293,7 +297,11 @@ std::string search_json(const SearchReport& s) {
   if (!s.refusals.empty()) out["refusals"] = tree_of(s.refusals);
   if (!s.nothing.empty()) out["nothing"] = s.nothing;
   if (s.tokens > 0) out["tokens"] = s.tokens;
-  if (!s.front.empty()) out["front"] = tree_of(s.front);
+  if (!s.front.empty()) {
+    out["front"] = tree_of(s.front);
+    out["front_memory_step"] = kFrontStep;
+    out["front_complete"] = !s.front_cut && s.not_begun == 0;
+  }
   out["as_written"] = s.own ? tree_of(*s.own) : Tree(nullptr);
   out["rule_of_thumb"] = s.rule_of_thumb ? tree_of(*s.rule_of_thumb) : Tree(nullptr);
   return json_text(out);
@@ -303,8 +311,8 @@ std::string search_csv(const SearchReport& s) {
   std::vector<std::string> header = {"place"};
   const std::vector<std::string> names = csv_columns();
   header.insert(header.end(), names.begin(), names.end());
-  header.insert(header.end(), {"bound_s", "settings", "price_per_billion_tokens",
-                               "energy_kwh_per_billion_tokens", "training_days", "training_price"});
+  header.insert(header.end(), {"bound_s", "settings", "energy_kwh_per_billion_tokens",
+                               "training_days", "training_price"});
   const auto known = [](double x) { return x > 0 ? fmt::format("{}", x) : std::string(); };
   std::string out = csv_row(header);
   for (std::size_t i = 0; i < s.best.size(); ++i) {
@@ -314,7 +322,6 @@ std::string search_csv(const SearchReport& s) {
     fields.insert(fields.end(), values.begin(), values.end());
     fields.insert(fields.end(),
                   {fmt::format("{}", row.bound_s), set_options(assignments_of(row)),
-                   known(row.report.price_per_billion_tokens),
                    known(row.energy_kwh_per_billion_tokens), known(days_of_training(row.report)),
                    known(row.report.training ? row.report.training->price : 0)});
     out += csv_row(fields);

@@ -23,13 +23,14 @@ struct SearchRow {
   double energy_kwh_per_billion_tokens = 0;
 };
 
-/// What became of each layout; the counts add up to `considered`.
+/// What became of each layout; the counts up to `open` add up to `considered`.
 struct SearchCounts {
-  std::int64_t considered = 0, refused = 0, too_large = 0, too_slow = 0, does_not_fit = 0,
-               simulated = 0, open = 0;
+  std::int64_t considered = 0, refused = 0, too_large = 0, too_slow = 0, simulated = 0, open = 0;
   /// An undecided layout may be faster than the best by this fraction at most; infinite: none was
   /// found. The same of the last one found.
   double gap = 0, gap_of_last = 0;
+  /// Of the simulated: as fast as the best then known, but too large.
+  std::int64_t fast_but_too_large = 0;
   SearchCounts& operator+=(const SearchCounts& other);
 };
 
@@ -58,15 +59,21 @@ struct SearchReport {
   double tokens = 0;             // to be trained on; 0: not said
   SearchCounts counts;
   std::vector<SearchRefusal> refusals;
-  Assignments held;          // fields that all layouts have as written, and might have otherwise
-  std::string nothing;       // why `best` is empty although layouts fit, or might
-  bool own_is_best = false;  // the first of `best` is `own`, which is not among those searched
-  bool flow_asked = false;   // but layouts are simulated with the analytic network
-  bool interrupted = false;
+  Assignments held;            // fields that all layouts have as written, and might have otherwise
+  std::string nothing;         // why `best` is empty although layouts fit, or might
+  bool own_is_best = false;    // the first of `best` is `own`, which is not among those searched
+  bool flow_asked = false;     // but layouts are simulated with the analytic network
+  std::int64_t not_begun = 0;  // machines that were not searched: it was interrupted before
+  bool front_cut = false;      // interrupted before the last layouts of the front
+  bool interrupted = false;    // before its end
 };
 
+/// Points of a front between the best and the smallest have this share less memory than the one
+/// before at least, so that few are to be looked for.
+constexpr double kFrontStep = 0.05;
+
 /// Those that no other beats in time per token, memory, GPUs and cost per token at once: fastest
-/// first. The cost is the price, or without one GPU-seconds.
+/// first, each once. The cost is the price, or without one GPU-seconds.
 std::vector<SearchRow> pareto_front(std::vector<SearchRow> rows);
 
 /// Of the whole training, with what fails; 0: it is not described.
@@ -74,6 +81,8 @@ double days_of_training(const Report& report);
 
 /// What is said below the proof: what limits the search, why layouts are refused, the network.
 std::vector<Line> search_notes(const SearchReport& report, int width);
+/// Which layouts the front has.
+std::string front_words(const SearchReport& report);
 /// "held as written: tensor.overlap weight-grad, ...", or "".
 std::string held_words(const SearchReport& report);
 

@@ -34,7 +34,10 @@ std::vector<SearchRow> pareto_front(std::vector<SearchRow> rows) {
   std::vector<SearchRow> out;
   for (const SearchRow& row : rows) {
     const auto beaten = [&row](const SearchRow& other) { return beats(other.report, row.report); };
-    if (std::ranges::none_of(rows, beaten)) out.push_back(row);
+    const auto same = [&row](const SearchRow& other) {
+      return other.machine == row.machine && other.settings == row.settings;
+    };
+    if (std::ranges::none_of(rows, beaten) && std::ranges::none_of(out, same)) out.push_back(row);
   }
   std::ranges::stable_sort(out, {}, [](const SearchRow& r) { return 1 / r.report.tokens_per_s; });
   return out;

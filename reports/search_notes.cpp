@@ -20,7 +20,7 @@ std::string without_section(const std::string& path) { return path.substr(path.f
 /// "; none is faster", or how far what is undecided may be off.
 std::string gap_of(const SearchReport& s) {
   const SearchCounts& c = s.counts;
-  if (c.open == 0) return "; none is faster";
+  if (c.open == 0) return s.not_begun > 0 ? "; none of these is faster" : "; none is faster";
   const std::string open = fmt::format(", {} undecided", human_count(c.open));
   if (std::isinf(c.gap)) return open;
   if (c.gap > 0)
@@ -35,9 +35,9 @@ std::string gap_of(const SearchReport& s) {
 
 std::string proof_of(const SearchReport& s) {
   const SearchCounts& c = s.counts;
-  std::string out = fmt::format("{} layouts: {} simulated, {} do not fit, {} provably slower",
+  std::string out = fmt::format("{} layouts: {} simulated, {} too large, {} provably slower",
                                 human_count(c.considered), human_count(c.simulated),
-                                human_count(c.too_large + c.does_not_fit), human_count(c.too_slow));
+                                human_count(c.too_large), human_count(c.too_slow));
   if (c.refused > 0) out += fmt::format(", {} cannot be planned", human_count(c.refused));
   return out + gap_of(s);
 }
@@ -78,6 +78,19 @@ std::vector<std::string> refusals_of(const SearchReport& s) {
   return out;
 }
 
+/// What an end before the end leaves out.
+std::string interruption_of(const SearchReport& s) {
+  if (!s.interrupted) return "";
+  std::vector<std::string> missing;
+  if (s.counts.open > 0) missing.emplace_back("layouts are undecided");
+  if (s.not_begun > 0) {
+    missing.push_back(fmt::format("{} of the variants {} not searched", human_count(s.not_begun),
+                                  s.not_begun == 1 ? "is" : "are"));
+  }
+  if (s.front_cut) missing.emplace_back("the front lacks layouts with less memory");
+  return fmt::format("INTERRUPTED: {}", fmt::join(missing, ", "));
+}
+
 /// Where steps are of different batches.
 std::string batches_of(const SearchReport& s) {
   const auto alike = [&s](const SearchRow& row) {
@@ -91,6 +104,9 @@ std::string batches_of(const SearchReport& s) {
 
 std::vector<Line> search_notes(const SearchReport& s, int width) {
   std::vector<Line> out = {{{proof_of(s)}}};
+  for (std::string& part : wrap(interruption_of(s), width)) {
+    if (!part.empty()) out.push_back({{std::move(part), Ink::kBad}});
+  }
   std::vector<std::string> notes = {limits_of(s), batches_of(s)};
   if (s.flow_asked) {
     notes.emplace_back(
@@ -103,6 +119,13 @@ std::vector<Line> search_notes(const SearchReport& s, int width) {
     }
   }
   return out;
+}
+
+std::string front_words(const SearchReport& s) {
+  return fmt::format(
+      "front: those of the best that no other beats, and with less memory the fastest in steps of "
+      "{:.0f} %, down to the smallest{}",
+      100 * kFrontStep, s.front_cut || s.not_begun > 0 ? "; INTERRUPTED, it is not complete" : "");
 }
 
 std::string held_words(const SearchReport& s) {

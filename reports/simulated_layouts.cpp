@@ -32,7 +32,7 @@ class CsvWriter : public LayoutWriter {
     if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail();
     if (std::fflush(file_) != 0) fail();
   }
-  void finish() override {
+  void finish(bool) override {
     std::FILE* const file = file_;
     file_ = nullptr;
     if (std::fclose(file) != 0) fail();

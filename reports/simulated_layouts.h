@@ -28,8 +28,8 @@ class LayoutWriter {
   virtual ~LayoutWriter() = default;
   /// After it returns, others can read them. Throws EnvironmentError.
   virtual void add(std::span<const SimulatedLayout> layouts) = 0;
-  /// The search has ended.
-  virtual void finish() = 0;
+  /// The search has ended; `complete`: not because somebody interrupted it.
+  virtual void finish(bool complete) = 0;
 };
 
 /// A new file. Throws EnvironmentError.

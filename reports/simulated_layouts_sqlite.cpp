@@ -105,7 +105,8 @@ class SqliteWriter : public LayoutWriter {
     for (const SimulatedLayout& l : layouts) insert(l);
     db_.run("COMMIT");
   }
-  void finish() override {
+  void finish(bool complete) override {
+    if (!complete) return;  // 0 as at its beginning
     Statement(db_, "UPDATE searches SET finished = 1 WHERE id = ?").integer(search_).run();
   }
 

@@ -99,17 +99,6 @@ const std::vector<Knob>& knobs() {
   return all;
 }
 
-void check_names(const std::vector<std::string>& keep) {
-  for (const std::string& name : keep) {
-    if (std::ranges::find(knobs(), name, &Knob::path) != knobs().end()) continue;
-    throw InputError({.code = "G017",
-                      .problem = fmt::format("--keep {}: no field that is searched", name),
-                      .where = {},
-                      .expected = fmt::format("one of {}", fmt::join(search_paths(), ", ")),
-                      .cure = ""});
-  }
-}
-
 /// Modules are computed again where the scenario names some.
 void require_modules(const OpenScenario& open, const Space& space) {
   const SearchField* field = open.find("strategy.recompute.kind");
@@ -163,6 +152,19 @@ const std::vector<std::pair<std::string_view, std::vector<std::string>>>& seldom
       {"strategy.keep_weight_shard", {"false", "true"}},
   };
   return all;
+}
+
+void check_names(const std::vector<std::string>& keep) {
+  for (const std::string& name : keep) {
+    if (std::ranges::find(knobs(), name, &Knob::path) != knobs().end()) continue;
+    std::vector<std::string> searched = search_paths();
+    for (const auto& [path, values] : seldom()) std::erase(searched, path);  // held by themselves
+    throw InputError({.code = "G017",
+                      .problem = fmt::format("--keep {}: no field that is searched", name),
+                      .where = {},
+                      .expected = fmt::format("one of {}", fmt::join(searched, ", ")),
+                      .cure = ""});
+  }
 }
 
 /// Whether all values of the field are searched.

@@ -143,16 +143,13 @@ class Run {
       out_.refused.emplace_back(candidate.number, answer);
       return;
     }
-    if (answer.step > known) {
-      ++c.simulated;
-      return;
-    }
+    ++c.simulated;
+    if (answer.step > known) return;
     const Evaluation result = answer.evaluation();
     if (!fits(result)) {
-      ++c.does_not_fit;
+      ++c.fast_but_too_large;
       return;
     }
-    ++c.simulated;
     const auto before = [](const Found& a, const Found& b) {
       return std::pair(a.result.step, a.number) < std::pair(b.result.step, b.number);
     };

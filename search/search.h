@@ -47,17 +47,19 @@ struct Found {
 /// What became of each layout of the space; the counts below `considered` add up to it.
 struct Certificate {
   std::int64_t considered = 0;
-  std::int64_t refused = 0;       // cannot be planned
-  std::int64_t too_large = 0;     // by the bound of memory: does not fit
-  std::int64_t too_slow = 0;      // by the bound of time: not among the best
-  std::int64_t does_not_fit = 0;  // by exact memory
-  std::int64_t simulated = 0;     // to the end, or found too slow; without those that do not fit
-  std::int64_t open = 0;          // not decided: out of budget, or stopped
+  std::int64_t refused = 0;    // cannot be planned
+  std::int64_t too_large = 0;  // by the bound of memory: does not fit
+  std::int64_t too_slow = 0;   // by the bound of time: not among the best
+  std::int64_t simulated = 0;  // whatever came of it, but for those that are refused
+  std::int64_t open = 0;       // not decided: out of budget, or stopped
   /// How much faster than the best found an undecided layout could be: 0.05 is 5 %. 0: proven;
   /// infinite: none was found.
   double gap = 0;
   /// The same of the last of those that were found.
   double gap_of_last = 0;
+  /// Of the simulated those that are as fast as the best then known, and do not fit. How much
+  /// memory slower ones need is not asked.
+  std::int64_t fast_but_too_large = 0;
 };
 
 struct SearchResult {

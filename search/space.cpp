@@ -208,7 +208,7 @@ class Shapes {
     }
   }
   void schedules(std::int64_t microbatches) {
-    if (layout_.pp == 1) return without_pipeline();
+    if (layout_.pp == 1) return without_pipeline(microbatches);
     for (const ScheduleKind& kind : kSchedules) {
       const bool searched = kind.searched || kind.schedule == of_.base.schedule;
       if (space_.schedule.empty() ? !searched : !allows(space_.schedule, kind.schedule)) {
@@ -229,15 +229,22 @@ class Shapes {
       }
     }
   }
-  /// Every schedule is 1F1B then, but for GPipe, which is tried where somebody asks for it.
-  void without_pipeline() {
+  /// Every schedule is 1F1B then, but for GPipe, which is tried where somebody asks for it, and of
+  /// one microbatch 1F1B too.
+  void without_pipeline(std::int64_t microbatches) {
     const std::vector<Schedule>& asked = space_.schedule;
     const auto is_gpipe = [](Schedule s) { return s == Schedule::kGpipe; };
     const bool gpipe =
         asked.empty() ? is_gpipe(of_.base.schedule) : allows(asked, Schedule::kGpipe);
+    const bool one_plan = gpipe && !must_pair() && microbatches == 1;
+    if (one_plan && is_gpipe(of_.base.schedule)) {
+      layout_.schedule = Schedule::kGpipe;
+      return pieces(1);
+    }
     if (asked.empty() || !std::ranges::all_of(asked, is_gpipe)) {
       layout_.schedule = Schedule::k1f1b;
       pieces(1);
+      if (one_plan) return;
     }
     if (!gpipe || must_pair()) return;  // S039
     layout_.schedule = Schedule::kGpipe;

@@ -7,6 +7,7 @@ from plait_command import SOURCE, CommandTest, plait
 HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
 MISTRAL = SOURCE / "scenarios" / "mistral" / "mistral-7b-8xa100-fsdp.json"
 BERT = SOURCE / "scenarios" / "bert" / "bert-large-8xv100.json"
+MIXTRAL = SOURCE / "scenarios" / "systems" / "megatron-moe-mixtral-8x7b.json"
 ASYMMETRIC = SOURCE / "scenarios" / "systems" / "hexgen-asymmetric.json"
 
 
@@ -129,6 +130,18 @@ class SearchSays(CommandTest):
         self.assertEqual(self.search(HYBRID, "--network", "flow", "--best", "1")["network"], "analytic")
         text = self.run_ok("search", HYBRID, "--network", "flow", "--best", "1").out
         self.assertIn("simulated with the analytic network", text)
+
+    def test_settings_of_the_best_draw_no_warning(self):
+        row = self.search(MIXTRAL, "--best", "1")["best"][0]
+        words = words_of(row["settings"])
+        self.assertEqual(plait("run", MIXTRAL, *words).err.count("W00"),
+                         plait("run", MIXTRAL).err.count("W00"))
+        self.expect_run_predicts(row, MIXTRAL)
+
+    def test_a_field_that_is_held_is_not_said_to_be_searched(self):
+        refused = plait("search", HYBRID, "--keep", "strategy.fsdp_options.prefetchh").err
+        self.assertIn("G017", refused)
+        self.assertNotIn("prefetch,", refused)
 
     def test_a_list_of_prices_is_one_word(self):
         self.assertNotIn("PRICE ...", plait("search", "--help").out)

@@ -95,6 +95,24 @@ TEST(SearchText, ABestThatIsProvenIsSaidToBeThoughLayoutsAreUndecided) {
   EXPECT_TRUE(says(text_of(report), "7 undecided, of which one may be up to")) << text_of(report);
 }
 
+TEST(SearchText, AnInterruptedSearchSaysWhatIsMissing) {
+  SearchReport report = answer();
+  report.front = report.best;
+  EXPECT_FALSE(says(text_of(report), "INTERRUPTED"));
+  report.interrupted = report.front_cut = true;
+  EXPECT_TRUE(says(text_of(report), "INTERRUPTED: the front lacks layouts")) << text_of(report);
+  EXPECT_TRUE(says(text_of(report), "none is faster")) << text_of(report);
+  EXPECT_EQ(nlohmann::json::parse(search_json(report))["front_complete"], false);
+  report.not_begun = 2;
+  EXPECT_TRUE(says(text_of(report), "2 of the variants are not searched")) << text_of(report);
+  EXPECT_TRUE(says(text_of(report), "none of these is faster")) << text_of(report);
+}
+
+TEST(SearchFront, EachLayoutStandsThereOnce) {
+  const std::vector<SearchRow> rows(3, row(true));
+  EXPECT_EQ(pareto_front(rows).size(), 1U);
+}
+
 TEST(SearchText, TheMostFrequentErrorsAreNamed) {
   SearchReport report = answer();
   for (int i = 1; i <= 5; ++i)

@@ -77,6 +77,21 @@ TEST(Space, GpipeOfOneStageIsTriedWhereItIsAskedFor) {
   EXPECT_EQ(schedules(space), (std::set{Schedule::kGpipe, Schedule::k1f1b}));
 }
 
+// One forward and one backward pass have one order.
+TEST(Space, GpipeOfOneMicrobatchIsNoFurtherPlan) {
+  Scenario s = one_node();
+  Space space;
+  space.pp = {1}, space.tp = {8}, space.micro_batch = {s.workload.global_batch};
+  space.schedule = {Schedule::kGpipe, Schedule::k1f1b};
+  const auto only = [&s, &space](Schedule schedule) {
+    return std::ranges::all_of(layouts_of(s, space),
+                               [=](const Layout& l) { return l.schedule == schedule; });
+  };
+  EXPECT_TRUE(only(Schedule::k1f1b));
+  s.strategy.pipeline.schedule = Schedule::kGpipe;
+  EXPECT_TRUE(only(Schedule::kGpipe));
+}
+
 TEST(Space, ALayoutIsItsOwnSpace) {
   const Scenario s = one_node();
   for (const Layout& l : layouts_of(s)) {
