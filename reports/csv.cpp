@@ -65,7 +65,8 @@ std::vector<std::string> csv_columns() {
   for (const std::string_view kind : kClasses) out.push_back(std::string(kind) + "_bytes");
   out.emplace_back("overhead_bytes");
   out.emplace_back("band");
-  for (const char* name : {"training_s", "goodput"}) out.emplace_back(name);
+  for (const char* name : {"training_s", "goodput", "price_per_step", "price_per_billion_tokens"})
+    out.emplace_back(name);
   return out;
 }
 
@@ -96,6 +97,9 @@ std::vector<std::string> csv_values(const Report& r) {
   out.push_back(text(r.provenance.band));
   out.push_back(r.training ? text(r.training->total_s) : "");
   out.push_back(r.training ? text(r.training->goodput()) : "");
+  for (const double price : {r.price_per_step, r.price_per_billion_tokens}) {
+    out.push_back(price > 0 ? text(price) : "");
+  }
   return out;
 }
 

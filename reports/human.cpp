@@ -69,6 +69,15 @@ std::string human_rate(double value) {
   return three_digits(value) + std::string(kPrefixes[prefix]);
 }
 
+std::string human_money(double value) {
+  const double magnitude = std::abs(value);
+  if (magnitude >= 999.5) return human_count(std::llround(value));
+  if (magnitude == 0) return "0";
+  constexpr int kDigits = 4;  // significant
+  const int decimals = kDigits - 1 - static_cast<int>(std::floor(std::log10(magnitude)));
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
 std::string human_parameters(std::int64_t n) {
   const auto count = static_cast<double>(n);
   return n < 1'000'000'000 ? human_rate(count) : fmt::format("{:.1f} B", count * 1e-9);

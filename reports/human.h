@@ -19,6 +19,8 @@ std::string human_duration(double seconds);
 std::string human_bytes(std::int64_t bytes);
 /// "1.99 M": powers of 1000, three significant digits
 std::string human_rate(double value);
+/// Money, in whatever currency: "0.01505", "50.72", "23,789,423"
+std::string human_money(double value);
 /// Parameters of a model: "70.6 B", "124 M".
 std::string human_parameters(std::int64_t n);
 /// "4.2 %" of a fraction 0.042

@@ -48,10 +48,11 @@ std::vector<Line> speed_lines(const Report& r, int width) {
            labelled_lines("", "above 100 %: counts the whole square of causal attention", width));
   }
   if (r.price_per_step > 0) {
-    append(out, labelled_lines("price",
-                               fmt::format("{:.4g} per step, {:.4g} per 1e9 tokens",
-                                           r.price_per_step, r.price_per_billion_tokens),
-                               width));
+    append(out, labelled_lines(
+                    "price",
+                    fmt::format("{} per step, {} per 1e9 tokens", human_money(r.price_per_step),
+                                human_money(r.price_per_billion_tokens)),
+                    width));
   }
   if (!r.bound_by.empty()) append(out, labelled_lines("bound by", r.bound_by, width));
   return out;

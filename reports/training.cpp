@@ -41,7 +41,7 @@ std::vector<Line> training_lines(const TrainingReport& t, int width) {
   part("restarts", t.restarts_s);
   part("checkpoints", t.checkpoints_s);
   std::string total = human_duration(t.total_s);
-  if (t.price > 0) total += fmt::format(", {:.4g} in all", t.price);
+  if (t.price > 0) total += fmt::format(", {} in all", human_money(t.price));
   append(out, labelled_lines("  total", total, width));
   append(out, labelled_lines("", failure_words(t), width));
   append(out, labelled_lines("", checkpoint_words(t), width));

@@ -137,9 +137,8 @@ std::string whatif_csv(const WhatIf& study) {
   const Report* first = first_report(study);
   std::vector<std::string> header;
   for (const Knob& k : study.knobs) header.push_back(k.path);
-  for (const char* name :
-       {"step_time_difference_to_first", "step_time_difference_to_base", "bound",
-        "exposed_communication_fraction", "price_per_step", "price_per_billion_tokens", "reason"}) {
+  for (const char* name : {"step_time_difference_to_first", "step_time_difference_to_base", "bound",
+                           "exposed_communication_fraction", "reason"}) {
     header.emplace_back(name);
   }
   const std::vector<std::string> columns = csv_columns();
@@ -151,11 +150,8 @@ std::string whatif_csv(const WhatIf& study) {
     std::vector<std::string> row = p.values;
     row.push_back(number(change(p.report, first)));
     row.push_back(number(change(p.report, base)));
-    const bool priced = p.report && p.report->price_per_step > 0;
     row.push_back(p.report ? bound_of(*p.report) : "");
     row.push_back(p.report ? number(fraction_of(*p.report, "exposed_communication")) : "");
-    row.push_back(priced ? number(p.report->price_per_step) : "");
-    row.push_back(priced ? number(p.report->price_per_billion_tokens) : "");
     row.push_back(p.reason);
     const std::vector<std::string> values =
         p.report ? csv_values(*p.report) : std::vector<std::string>(columns.size());

@@ -1,5 +1,7 @@
 """How pages write numbers, told a second time, so that a test can compare."""
 
+import math
+
 
 def three_digits(v):
     return f"{v:.0f}" if abs(v) >= 99.95 else f"{v:.1f}" if abs(v) >= 9.995 else f"{v:.2f}"
@@ -48,10 +50,16 @@ def change(v):
     return f"{percent:+.1f} %"
 
 
+def money(v):
+    if abs(v) >= 999.5:
+        return f"{round(v):,}"
+    return "0" if v == 0 else f"{v:.{3 - math.floor(math.log10(abs(v)))}f}"
+
+
 FORMATS = {
     "time": time, "duration": duration, "bytes": size, "lack": lambda n: size(-n), "rate": rate, "bandwidth": bandwidth, "change": change,
     "count": lambda n: f"{n:,}", "percent": lambda v: f"{v * 100:.1f} %",
-    "number": three_digits, "yes": lambda v: "yes" if v else "no", "text": str,
+    "number": three_digits, "money": money, "yes": lambda v: "yes" if v else "no", "text": str,
     # Whole numbers only: how a language writes other doubles is its own affair.
     "exact": str,
 }
@@ -69,4 +77,7 @@ def written(tree, pointer, form, whole):
     value = at(tree, pointer)
     if form == "share":
         return f"{value / at(tree, whole) * 100:.1f} %"
+    if form in ("least", "most"):
+        factor = 1 + at(tree, whole)
+        return time(value / factor if form == "least" else value * factor)
     return FORMATS[form](value)

@@ -134,6 +134,13 @@ class Report(CommandTest):
         for key in NUMBERS:
             self.assertTrue(math.isclose(float(row[key]), report[key], rel_tol=1e-6), key)
 
+    def test_csv_has_prices(self):
+        priced = ["run", TINY, "--set", "cluster.price_per_device_hour=2.5", "--format"]
+        (row,) = csv.DictReader(io.StringIO(plait(*priced, "csv").out))
+        report = plait(*priced, "json").json()
+        for key in ("price_per_step", "price_per_billion_tokens"):
+            self.assertTrue(close(float(row[key]), report[key]), key)
+
     def test_unfolded_says_the_same(self):
         unfolded = plait("run", TINY, "--unfold", "--format", "json").json()
         self.assertEqual(unfolded["step_time_s"], self.reports[TINY.stem]["step_time_s"])

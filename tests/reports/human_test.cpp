@@ -33,6 +33,13 @@ TEST(Human, CountsHaveSeparators) {
   EXPECT_EQ(human_count(-1234567), "-1,234,567");
 }
 
+TEST(Human, MoneyHasFourDigitsAndNoExponent) {
+  EXPECT_EQ(human_money(0.01505), "0.01505");
+  EXPECT_EQ(human_money(0.0000314159), "0.00003142");
+  EXPECT_EQ(human_money(50.7235), "50.72");
+  EXPECT_EQ(human_money(23789423), "23,789,423");
+}
+
 TEST(Human, NothingIsNeitherMoreNorLess) {
   EXPECT_EQ(human_change(-0.0001), "+0.0 %");
   EXPECT_EQ(human_change(-0.021), "-2.1 %");

@@ -15,16 +15,20 @@ function verdict(at) {
 /// Days of the whole training, and what part of them steps are.
 function trainingTile(at) {
   if (valueAt(at) === undefined) return null;
+  const part = ([key, title]) => (valueAt(at + key) > 0 ? [', ', title, ' ', num(at + key, 'duration')] : []);
+  const price = valueAt(at + '/price') === undefined ? [] : [num(at + '/price', 'money'), ' in all; '];
   return tile('The whole training', num(at + '/total_s', 'duration'),
-              ['goodput ', num(at + '/goodput', 'percent'), ', ', num(at + '/failures', 'number'),
-               ' failures; a checkpoint every ', num(at + '/checkpoint_interval_s', 'duration')]);
+              [...price, 'goodput ', num(at + '/goodput', 'percent'), ': steps ', num(at + '/steps_s', 'duration'),
+               ...[['/lost_s', 'done again'], ['/restarts_s', 'restarts'], ['/checkpoints_s', 'checkpoints']].flatMap(part),
+               '; ', num(at + '/failures', 'number'), ' failures; a checkpoint every ', num(at + '/checkpoint_interval_s', 'duration')]);
 }
 
 function reportTiles(at) {
   const priced = valueAt(at + '/price_per_step') !== undefined;
   return el('div', {class: 'tiles'},
     tile('Step time', num(at + '/step_time_s', 'time'),
-         ['±', num(at + '/provenance/band', 'percent'), ' holds 80 % of runs']),
+         [num(at + '/step_time_s', 'least', at + '/provenance/band'), ' to ', num(at + '/step_time_s', 'most', at + '/provenance/band'),
+          ', ±', num(at + '/provenance/band', 'percent'), ', holds 80 % of runs']),
     tile('MFU', num(at + '/mfu', 'percent'),
          ['of ', num(at + '/peak_flops_per_gpu_tflops', 'number'), ' TFLOP/s dense ',
           say(at + '/peak_flops_dtype'), '; HFU ', num(at + '/hfu', 'percent')]),
@@ -32,8 +36,8 @@ function reportTiles(at) {
          [num(at + '/tokens_per_s_per_gpu', 'rate'), ' per GPU']),
     tile('Bound by', say(at + '/bound_by'),
          [num(at + '/model_tflops_per_gpu', 'number'), ' TFLOP/s per GPU for the model']),
-    priced ? tile('Price of a step', num(at + '/price_per_step', 'number'),
-                  [num(at + '/price_per_billion_tokens', 'number'), ' per 10⁹ tokens']) : null,
+    priced ? tile('Price of a step', num(at + '/price_per_step', 'money'),
+                  [num(at + '/price_per_billion_tokens', 'money'), ' per 10⁹ tokens']) : null,
     trainingTile(at + '/training'));
 }
 

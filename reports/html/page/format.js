@@ -58,6 +58,15 @@ const formats = {
   },
   share: (n, whole) => fixed(whole > 0 ? n / whole * 100 : 0, 1) + ' %',
   number: n => threeDigits(n),
+  /// In whatever currency: 0.01505, 50.72, 23,789,423.
+  money(n) {
+    const magnitude = Math.abs(n);
+    if (magnitude >= 999.5) return formats.count(n);
+    return magnitude === 0 ? '0' : n.toFixed(3 - Math.floor(Math.log10(magnitude)));
+  },
+  /// The ends of a band around a time: it is as often too long as too short by the same factor.
+  least: (seconds, band) => formats.time(seconds / (1 + band)),
+  most: (seconds, band) => formats.time(seconds * (1 + band)),
   exact: n => String(n),
   yes: is => (is ? 'yes' : 'no'),
   text: String,

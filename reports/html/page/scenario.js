@@ -17,7 +17,7 @@ function provenanceFacts(at) {
       svg('svg', {'aria-hidden': 'true', viewBox: '0 0 14 14'}, svg('rect', {x: 1, y: 1, width: 12, height: 12, rx: 3, fill: colour(tones[kind])})),
       kind, ' ', num(at + pointer('provenance', kind), 'percent')))),
     el('p', {class: 'small soft'}, 'Shares of the time of kernels and collectives. The band of the step time that is to hold 80 % of runs: ±',
-       num(at + '/provenance/band', 'percent'), '.')];
+       num(at + '/provenance/band', 'percent'), ', from ', num(at + '/step_time_s', 'least', at + '/provenance/band'), ' to ', num(at + '/step_time_s', 'most', at + '/provenance/band'), '.')];
 }
 
 function scenarioSection(at) {
