@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "plan/schedule.h"
 #include "scenarios/placement.h"
+#include "search/space.h"
 
 namespace plait {
 namespace {
@@ -15,6 +16,7 @@ class Neighbours {
       : s_(s.strategy),
         w_(s.workload),
         has_experts_(s.model.experts > 0),
+        by_op_(recomputes(Recompute::kOps, s.model, s.workload, s.strategy)),
         in_order_(s.placement.empty()) {}
 
   std::vector<Neighbour> all() {
@@ -38,13 +40,17 @@ class Neighbours {
   }
 
   void resize(const char* decision, const char* path, std::int64_t now, std::int64_t least = 1) {
-    add(decision, {set(path, 2 * now)});
-    if (now % 2 == 0 && now / 2 >= least) add(decision, {set(path, now / 2)});
+    for (std::int64_t more = 2 * now; more <= 4 * now; more *= 2) add(decision, {set(path, more)});
+    for (std::int64_t less = now; less % 2 == 0 && less / 2 >= least;) {
+      add(decision, {set(path, less /= 2)});
+    }
   }
 
   void recompute() {
     const RecomputeOptions& r = s_.recompute;
-    for (const Recompute kind : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    for (const Recompute kind :
+         {Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull}) {
+      if (kind == Recompute::kOps && !by_op_) continue;
       const bool now = r.kind == kind && r.layers < 0 && r.every == 1;
       if (!now) add("recompute", {{"strategy.recompute", std::string(name_of(kind))}});
     }
@@ -141,7 +147,7 @@ class Neighbours {
 
   const Strategy& s_;
   const Workload& w_;
-  bool has_experts_, in_order_;
+  bool has_experts_, by_op_, in_order_;
   std::vector<Neighbour> out_;
 };
 
