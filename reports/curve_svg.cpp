@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "reports/svg.h"
+#include "reports/terminal.h"
 
 namespace plait {
 namespace {
@@ -16,8 +17,11 @@ namespace {
 // Pixels.
 constexpr double kWidth = 760, kHeight = 444, kPlotLeft = 72, kPlotTop = 46, kPlotBottom = 362;
 constexpr double kCharacter = 6.4;  // of 12 px sans-serif, on average
+constexpr double kTitle = 8;        // a character of the title
+constexpr double kTilt = 35;        // degrees, of texts that have no room side by side
 constexpr double kLine = 16;        // of text
-constexpr double kMark = 5;         // radius
+constexpr double kTitleLine = 18;
+constexpr double kMark = 5;  // radius
 
 /// Told apart by colour-blind eyes (Okabe and Ito 2008).
 constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
@@ -67,8 +71,9 @@ class Drawing {
         if (std::ranges::find(marks_, p.mark) == marks_.end()) marks_.push_back(p.mark);
       }
     }
-    right_ = kWidth - 24 - (chart.curves.size() > 1 ? name_width() : 0);
+    right_ = kWidth - 24 - (chart.curves.size() > 1 ? std::min(name_width(), kWidth / 3) : 0);
     set_scales();
+    set_room();
   }
 
   std::string run() {
@@ -76,8 +81,12 @@ class Drawing {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
         "height=\"{1}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#222222\">\n"
         "<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
-        kWidth, kHeight, xml_text(chart_.title));
-    out_ += text_at(kPlotLeft, 22, chart_.title, "start", " font-size=\"14\" font-weight=\"600\"");
+        kWidth + beside_, kHeight + above_ + below_, xml_text(chart_.title));
+    for (std::size_t k = 0; k < title_.size(); ++k) {
+      out_ += text_at(kPlotLeft, 22 + kTitleLine * static_cast<double>(k), title_[k], "start",
+                      " font-size=\"14\" font-weight=\"600\"");
+    }
+    out_ += fmt::format("<g transform=\"translate(0 {})\">\n", above_);
     draw_axes();
     for (std::size_t c = 0; c < chart_.curves.size(); ++c) draw_line(c);
     for (const Curve& c : chart_.curves) {
@@ -85,14 +94,27 @@ class Drawing {
     }
     if (chart_.curves.size() > 1) draw_names();
     draw_legend();
-    return out_ + "</svg>\n";
+    return out_ + "</g>\n</svg>\n";
   }
 
  private:
   double name_width() const {
     double widest = 0;
     for (const Curve& c : chart_.curves) widest = std::max(widest, text_width(c.name));
-    return std::min(widest + 6, kWidth / 3);
+    return widest + 6;
+  }
+  /// What does not fit between the usual edges: a long title, texts of many categories, names.
+  void set_room() {
+    title_ = wrap(chart_.title, static_cast<int>((kWidth - kPlotLeft) / kTitle));
+    above_ = kTitleLine * static_cast<double>(title_.size() - 1);
+    if (chart_.curves.size() > 1) beside_ = std::max(0.0, name_width() - kWidth / 3);
+    double widest = 0, last = -1e9;
+    for (std::size_t k = 0; k < chart_.ticks.size(); ++k) {
+      const double width = text_width(chart_.tick_texts[k]), x = x_.at(chart_.ticks[k]);
+      tilted_ = tilted_ || (chart_.categories && x - width / 2 < last + 6);
+      last = x + width / 2, widest = std::max(widest, width);
+    }
+    if (tilted_) below_ = widest * std::sin(kTilt * std::numbers::pi / 180);
   }
   void set_scales() {
     const auto [x_low, x_high] = std::ranges::minmax(chart_.ticks);
@@ -127,26 +149,40 @@ class Drawing {
     for (std::size_t k = 0; k < chart_.ticks.size(); ++k) {
       const double x = x_.at(chart_.ticks[k]), half = text_width(chart_.tick_texts[k]) / 2;
       out_ += line_at(x, kPlotBottom, x, kPlotBottom + 5, "#444444");
+      if (tilted_) {
+        const std::string turn =
+            fmt::format(" transform=\"rotate(-{} {:.1f} {:.1f})\"", kTilt, x, kPlotBottom + 14);
+        out_ += text_at(x, kPlotBottom + 14, chart_.tick_texts[k], "end", turn.c_str());
+        continue;
+      }
       if (x - half < last + 6) continue;
       last = x + half;
       out_ += text_at(x, kPlotBottom + 19, chart_.tick_texts[k], "middle");
     }
     if (y_.log) out_ += line_at(kPlotLeft, kPlotBottom, right_, kPlotBottom, "#444444");
-    out_ += text_at((kPlotLeft + right_) / 2, kPlotBottom + 40, chart_.x_title, "middle");
+    out_ += text_at((kPlotLeft + right_) / 2, kPlotBottom + 40 + below_, chart_.x_title, "middle");
     out_ += text_at(
         0, 0, chart_.y_title, "middle",
         fmt::format(" transform=\"translate(18 {:.1f}) rotate(-90)\"", (kPlotTop + kPlotBottom) / 2)
             .c_str());
   }
   void draw_line(std::size_t c) {
+    const Curve& curve = chart_.curves[c];
     std::string points;
-    for (const CurvePoint& p : chart_.curves[c].points) {
+    const auto draw = [&] {
+      out_ += fmt::format(
+          "<polyline points=\"{}\" fill=\"none\" stroke=\"#555555\" stroke-width=\"1.6\" "
+          "stroke-dasharray=\"{}\"/>\n",
+          points, kDashes[c % kDashes.size()]);
+      points.clear();
+    };
+    for (std::size_t k = 0; k < curve.points.size(); ++k) {
+      const CurvePoint& p = curve.points[k];
+      const auto between = [&](double x) { return k > 0 && x > curve.points[k - 1].x && x < p.x; };
+      if (std::ranges::any_of(curve.gaps, between)) draw();
       points += fmt::format("{:.1f},{:.1f} ", x_.at(p.x), y_.at(p.y));
     }
-    out_ += fmt::format(
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"#555555\" stroke-width=\"1.6\" "
-        "stroke-dasharray=\"{}\"/>\n",
-        points, kDashes[c % kDashes.size()]);
+    draw();
   }
   std::size_t class_of(const std::string& mark) const {
     return static_cast<std::size_t>(std::ranges::find(marks_, mark) - marks_.begin());
@@ -203,7 +239,7 @@ class Drawing {
   }
   void draw_legend() {
     double x = kPlotLeft;
-    const double y = kHeight - 14;
+    const double y = kHeight - 14 + below_;
     out_ += text_at(x, y, chart_.mark_title);
     x += text_width(chart_.mark_title) + 16;
     const auto entry = [&](const std::string& mark, const std::string& text, bool hollow) {
@@ -220,6 +256,9 @@ class Drawing {
   std::vector<std::string> marks_;
   bool hollow_ = false;
   double right_ = kWidth;
+  std::vector<std::string> title_;             // by lines
+  double above_ = 0, below_ = 0, beside_ = 0;  // pixels more than usual
+  bool tilted_ = false;                        // texts of the categories
   Scale x_, y_;
   std::string out_;
 };

@@ -19,6 +19,7 @@ struct CurvePoint {
 struct Curve {
   std::string name;
   std::vector<CurvePoint> points;  // by ascending x
+  std::vector<double> gaps = {};   // x of what has no y, where the line breaks
 };
 
 struct CurveChart {
@@ -27,6 +28,7 @@ struct CurveChart {
   std::vector<double> ticks;
   std::vector<std::string> tick_texts;
   bool log_x = false;
+  bool categories = false;  // x counts them: each has its text
   std::vector<Curve> curves;
 };
 

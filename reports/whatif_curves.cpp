@@ -36,8 +36,9 @@ void set_x_axis(const Knob& knob, CurveChart& chart) {
     const double x = knob.numeric() ? knob.measures[k].number : static_cast<double>(k);
     if (std::ranges::find(chart.ticks, x) != chart.ticks.end()) continue;
     chart.ticks.push_back(x);
-    chart.tick_texts.push_back(knob.numeric() ? to_text(Measure{x}) : knob.values[k]);
+    chart.tick_texts.push_back(knob.numeric() ? fmt::format("{:.10g}", x) : knob.values[k]);
   }
+  chart.categories = !knob.numeric();
   chart.log_x = knob.numeric() && spans_widely(chart.ticks);
   const std::string_view unit = knob.numeric() ? knob.measures.front().unit.name : "";
   chart.x_title = unit.empty() ? knob.path : fmt::format("{} ({})", knob.path, unit);
@@ -62,9 +63,12 @@ std::string whatif_svg(const WhatIf& study) {
     const auto [at, fresh] = known.emplace(
         name_of_others(study, {p.values.begin() + 1, p.values.end()}), chart.curves.size());
     if (fresh) chart.curves.push_back({at->first, {}});
-    if (!p.report) continue;
     const std::size_t k = i / each;
     const double x = knob.numeric() ? knob.measures[k].number : static_cast<double>(k);
+    if (!p.report) {
+      chart.curves[at->second].gaps.push_back(x);
+      continue;
+    }
     chart.curves[at->second].points.push_back(
         {x, compared_time_s(*p.report) * unit.scale, bound_of(*p.report), !p.report->memory.fits});
   }

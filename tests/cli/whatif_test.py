@@ -119,7 +119,7 @@ class WhatIf(CommandTest):
                     "strategy.recompute=none,full", "--svg", path)
         root = ElementTree.parse(path).getroot()
         svg = "{http://www.w3.org/2000/svg}"
-        lines = root.findall(svg + "polyline")
+        lines = list(root.iter(svg + "polyline"))
         self.assertEqual(len(lines), 2)
         self.assertEqual([len(line.get("points").split()) for line in lines], [3, 3])
         texts = [t.text for t in root.iter(svg + "text")]

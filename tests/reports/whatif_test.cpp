@@ -125,7 +125,7 @@ TEST(WhatIf, SentencesNameValueAndUnit) {
 
 TEST(WhatIfCurves, HaveALineForEachCombinationAndAMarkForEachPointAndItsLegend) {
   const std::string svg = whatif_svg(study());
-  EXPECT_EQ(count(svg, "<polyline"), 2U);
+  EXPECT_EQ(count(svg, "<polyline"), 3U);  // one breaks where a point cannot be planned
   // Infiniband bandwidth: circles, 3 points and the legend; compute: squares, 2 and the legend.
   EXPECT_EQ(count(svg, "<circle"), 4U);
   EXPECT_EQ(count(svg, "<polygon"), 3U);
@@ -143,6 +143,44 @@ TEST(WhatIfCurves, WordsAreCategoriesInTheOrderGiven) {
   const std::string svg = whatif_svg(s);
   EXPECT_LT(svg.find(">none<"), svg.find(">full<"));
   EXPECT_EQ(count(svg, "<polyline"), 1U);
+}
+
+/// One curve over `values` of a field, a point for each.
+WhatIf over(const std::string& path, const std::vector<std::string>& values) {
+  WhatIf s;
+  s.scenario = "made up";
+  s.knobs = {make_knob({path, values}, "")};
+  for (const std::string& v : values) {
+    s.points.push_back({{v}, taking(4, "peak_flops"), "S010: no", {}});
+  }
+  return s;
+}
+
+TEST(WhatIfCurves, NumbersOnTheAxisAreThoseThatWereGiven) {
+  const std::string svg = whatif_svg(over("workload.sequence_length", {"1024", "8192", "131072"}));
+  for (const char* text : {">1024<", ">8192<", ">131072<"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+}
+
+TEST(WhatIfCurves, NoLineLeadsOverAPointThatCannotBePlanned) {
+  WhatIf s = over("workload.micro_batch", {"1", "2", "4", "8", "16"});
+  s.points[2].report.reset();
+  EXPECT_EQ(count(whatif_svg(s), "<polyline"), 2U);
+}
+
+TEST(WhatIfCurves, CategoriesWithoutRoomSideBySideAreTiltedAndAllNamed) {
+  std::vector<std::string> names;
+  for (int k = 0; k < 8; ++k) names.push_back("a schedule with a long name " + std::to_string(k));
+  const std::string svg = whatif_svg(over("strategy.pipeline.schedule", names));
+  EXPECT_EQ(count(svg, "a schedule with a long name"), names.size());
+  EXPECT_EQ(count(svg, "rotate(-35"), names.size());
+}
+
+TEST(WhatIfCurves, ALongTitleIsBrokenIntoLines) {
+  WhatIf s = study();
+  for (int k = 0; k < 30; ++k) s.scenario += " and on";
+  EXPECT_GT(count(whatif_svg(s), "font-weight=\"600\""), 1U);
 }
 
 TEST(WhatIfCurves, TextIsEscaped) {

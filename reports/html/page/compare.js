@@ -20,18 +20,28 @@ const groupLegend = places => {
 const yesNo = path => el('span', {class: valueAt(path) ? null : 'bad', 'data-path': path, 'data-format': 'yes'},
                          valueAt(path) ? 'yes' : 'no');
 
+/// How steps are put in order, the first the smallest: where they are of as many tokens by their
+/// times, else by the tokens that a device computes in a second.
+function orderOfSteps(steps) {
+  const tokens = steps.map(tokensOfStep), alike = Math.max(...tokens) <= Math.min(...tokens) * 1.01;
+  return alike ? {of: s => s.step_time_s, note: ''}
+    : {of: s => 1 / s.tokens_per_s_per_gpu, note: ' in tokens a second of a device: the steps are of different numbers of tokens'};
+}
+const tokensOfStep = s => s.tokens_per_s_per_gpu * s.world_size * s.step_time_s;
+
 function compareAnswer() {
   const all = doc.result.candidates, planned = all.filter(c => c.report);
   if (planned.length === 0) return section('answer', 'The answer', el('p', {class: 'bad'}, 'None of these can be planned.'));
   const fitting = planned.filter(c => c.report.fits);
-  const best = (fitting.length ? fitting : planned).reduce((a, b) => (b.report.step_time_s < a.report.step_time_s ? b : a));
+  const those = fitting.length ? fitting : planned, order = orderOfSteps(those.map(c => c.report));
+  const best = those.reduce((a, b) => (order.of(b.report) < order.of(a.report) ? b : a));
   const at = pointer('result', 'candidates', all.indexOf(best));
   const among = fitting.length ? `of the ${fitting.length} that fit` : 'nothing fits', kAlike = 1e-5;
-  const equals = (fitting.length ? fitting : planned).filter(c => c !== best && c.report.step_time_s <= best.report.step_time_s * (1 + kAlike));
+  const equals = those.filter(c => c !== best && order.of(c.report) <= order.of(best.report) * (1 + kAlike));
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {}, best.label),
        el('span', {}, equals.length ? `is as fast as ${equals.map(c => c.label).join(', ')}; ${among}${fitting.length ? ' none is faster' : ''}`
-         : fitting.length ? `is the fastest ${among}` : 'is the fastest; nothing fits')),
+         : fitting.length ? `is the fastest ${among}` : 'is the fastest; nothing fits', order.note)),
     el('div', {class: 'tiles'},
       tile('Step time', num(at + '/report/step_time_s', 'time'),
            best.label === doc.result.reference ? 'what the others are compared to' : [num(at + '/step_time_difference', 'change'), ' to ' + doc.result.reference]),
@@ -46,7 +56,7 @@ function compareTable() {
   const most = Math.max(...all.map(c => c.report?.step_time_s ?? 0), 1e-12);
   const rows = all.map((c, k) => {
     const at = pointer('result', 'candidates', k), r = at + '/report';
-    if (!c.report) return {cells: [c.label, el('span', {class: 'bad'}, c.reason), '', '', '', '', '']};
+    if (!c.report) return {cells: [c.label, el('span', {class: 'bad'}, c.reason)]};
     return {cells: [c.label, num(r + '/step_time_s', 'time'),
                     c.label === doc.result.reference ? '–' : num(at + '/step_time_difference', 'change'), num(r + '/mfu', 'percent'),
                     num(r + '/peak_memory_bytes', 'bytes'), yesNo(r + '/fits'), stackedBar(r, most)]};

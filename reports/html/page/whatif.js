@@ -4,29 +4,35 @@ const whatifMetrics = {
   training_s: ['the whole training', 'duration'],
   step_time_s: ['step time', 'time'], tokens_per_s_per_gpu: ['tokens/s per GPU', 'rate'], mfu: ['MFU', 'percent'],
   exposed_communication_fraction: ['exposed communication', 'percent'], peak_memory_bytes: ['peak memory', 'bytes'],
-  price_per_billion_tokens: ['price per 10⁹ tokens', 'number'], goodput: ['goodput', 'percent'],
+  price_per_billion_tokens: ['price per 10⁹ tokens', 'money'], goodput: ['goodput', 'percent'],
 };
 
 /// What points are compared by: the whole training where the scenario describes it, else the step.
-const comparedTime = point => point.training_s ?? point.step_time_s;
+function orderOfPoints(points) {
+  const planned = points.filter(p => p.planned);
+  if (planned.every(p => p.training_s !== undefined)) return {of: p => p.training_s, note: ''};
+  return orderOfSteps(planned);
+}
 
 function whatifAnswer() {
   const points = doc.result.points, planned = points.map((p, k) => k).filter(k => points[k].planned);
   if (planned.length === 0) return section('answer', 'The answer', el('p', {class: 'bad'}, 'None of these can be planned.'));
   const fitting = planned.filter(k => points[k].fits), from = fitting.length ? fitting : planned;
-  const best = from.reduce((a, b) => (comparedTime(points[b]) < comparedTime(points[a]) ? b : a));
-  const at = pointer('result', 'points', best), base = doc.result.base;
+  const base = doc.result.base, order = orderOfPoints([...points, base]);
+  const best = from.reduce((a, b) => (order.of(points[b]) < order.of(points[a]) ? b : a));
+  const at = pointer('result', 'points', best);
   const statements = [...doc.result.break_even, ...doc.result.crossovers].map(f => f.statement);
-  const asItIs = base.planned && base.fits && comparedTime(base) <= comparedTime(points[best]);  // no point is better
+  const asItIs = base.planned && base.fits && order.of(base) <= order.of(points[best]);  // no point is better
   const others = asItIs ? `is the fastest of the points${fitting.length ? ' that fit' : '; none of them fits'}; none is faster than the scenario itself`
     : fitting.length ? 'is the fastest that fits' : 'is the fastest; nothing fits';
   return section('answer', 'The answer',
-    el('div', {class: 'verdict'}, el('strong', {}, pointName(points[best])), el('span', {}, others)),
+    el('div', {class: 'verdict'}, el('strong', {}, pointName(points[best])), el('span', {}, others + order.note)),
     el('div', {class: 'tiles'},
       tile('Step time', num(at + '/step_time_s', 'time'), points[best].step_time_difference_to_base === undefined ? null
         : [num(at + '/step_time_difference_to_base', 'change'), ' to the scenario']),
       points[best].training_s === undefined ? null : tile('The whole training', num(at + '/training_s', 'duration'),
         points[best].training_difference_to_base === undefined ? null : [num(at + '/training_difference_to_base', 'change'), ' to the scenario']),
+      tile('Tokens per second', num(at + '/tokens_per_s_per_gpu', 'rate'), 'of each GPU'),
       tile('MFU', num(at + '/mfu', 'percent')), tile('Bound by', say(at + '/bound')),
       base.planned ? tile('The scenario itself', base.training_s === undefined ? num('/result/base/step_time_s', 'time') : num('/result/base/training_s', 'duration'), ['bound by ', say('/result/base/bound')]) : null),
     statements.length ? [el('h3', {}, 'What matters, and from where on it no longer does'),
@@ -42,9 +48,13 @@ function whatifCurves(metric) {
     const others = Object.entries(p.values).slice(1).map(([path, v]) => `${path.split('.').at(-1)} ${v}`).join(', ');
     if (!curves.has(others)) curves.set(others, []);
     const place = first.values.indexOf(p.values[first.path]);
-    if (p.planned && p[metric] !== undefined) curves.get(others).push({p, k, x: at.numbers.length ? at.numbers[place] : place, y: p[metric]});
+    curves.get(others).push({p, k, x: at.numbers.length ? at.numbers[place] : place, y: p.planned ? p[metric] : undefined});
   });
-  return [...curves].map(([name, points]) => ({name, points: points.sort((a, b) => a.x - b.x)})).filter(c => c.points.length);
+  return [...curves].map(([name, all]) => {
+    all.sort((a, b) => a.x - b.x);
+    all.forEach((point, i) => { point.joins = i > 0 && all[i - 1].y !== undefined; });  // no line over what has no number
+    return {name, points: all.filter(point => point.y !== undefined)};
+  }).filter(c => c.points.length);
 }
 
 function drawWhatif(metric, width) {
@@ -62,7 +72,7 @@ function drawWhatif(metric, width) {
     y: {low: 0, high: top, values: ticks(0, top, 5), text: formats[format], title: ''}});
   curves.forEach((curve, k) => {
     const tone = colour(series[k % series.length]);
-    c.root.append(svg('path', {d: curve.points.map((p, i) => `${i ? 'L' : 'M'}${c.px(p.x).toFixed(1)} ${c.py(p.y).toFixed(1)}`).join(''),
+    c.root.append(svg('path', {d: curve.points.map(p => `${p.joins ? 'L' : 'M'}${c.px(p.x).toFixed(1)} ${c.py(p.y).toFixed(1)}`).join(''),
                                fill: 'none', stroke: tone, 'stroke-width': 2}));
     for (const {p, x, y} of curve.points) {
       const mark = svg('path', {d: shapes[k % shapes.length], transform: `translate(${c.px(x)} ${c.py(y)})`,
@@ -91,7 +101,7 @@ function whatifTable() {
     ? [cls ? 'the scenario' : pointName(p), num(at + '/step_time_s', 'time'), num(at + '/step_time_difference_to_base', 'change'), ...whole(at), num(at + '/tokens_per_s_per_gpu', 'rate'),
        num(at + '/mfu', 'percent'), num(at + '/exposed_communication_fraction', 'percent'), num(at + '/peak_memory_bytes', 'bytes'), yesNo(at + '/fits'),
        [say(at + '/bound'), p.filled ? ` (${Object.entries(p.filled).map(([f, v]) => `${f} ${v}`).join(', ')})` : '']]
-    : [cls ? 'the scenario' : pointName(p), el('span', {class: 'bad'}, p.reason), ...heads.map(() => ''), '', '', '', '', '', '', '']});
+    : [cls ? 'the scenario' : pointName(p), el('span', {class: 'bad'}, p.reason)]});
   return section('points', 'All points', table(null,
     [{title: 'values'}, {title: 'step', number: true}, {title: 'to the scenario', number: true}, ...heads, {title: 'tokens/s per GPU', number: true}, {title: 'MFU', number: true},
      {title: 'exposed communication', number: true}, {title: 'memory', number: true}, {title: 'fits'}, {title: 'bound by'}],
