@@ -43,8 +43,8 @@ Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>
     return {report_of(s, costs(s), facts).report, "", std::nullopt, "", ""};
   }
   Prediction p = predict(s, costs(s), {.memory_curve = true}, facts);
-  const TimelineInputs in = {
-      p.plan, p.simulation.timeline, variant.timeline_label, {}, kSpansOfOneOfMany};
+  const TimelineInputs in = {p.plan, p.simulation.timeline, variant.timeline_label,
+                             {},     kSpansOfOneOfMany,     p.report.memory.stage};
   return {std::move(p.report), "", std::nullopt, timeline_json(in), memory_json(in, p.memory)};
 }
 

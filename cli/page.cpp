@@ -39,7 +39,8 @@ void add_machine(Page& page, const Scenario& s) {
 }
 
 void add_pictures(Page& page, const Scenario& s, const Prediction& p) {
-  const TimelineInputs in = {p.plan, p.simulation.timeline, "simulated"};
+  TimelineInputs in = {p.plan, p.simulation.timeline, "simulated"};
+  in.fullest_stage = p.report.memory.stage;
   page.pictures.push_back({"timelines", json_list({timeline_json(in)})});
   page.pictures.push_back({"memory", memory_json(in, p.memory)});
   add_machine(page, s);

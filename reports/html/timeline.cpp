@@ -18,7 +18,8 @@ constexpr std::size_t kMostSamples = 3000;  // of memory, a few for each pixel o
 
 SimTime ns(SimTime t) { return t / kPicosecondsPerNanosecond; }
 
-/// The tracks to show, thinned evenly (first and last stay) to about as many spans as are wanted.
+/// The tracks to show, thinned evenly (the first, the last and the fullest stay) to about as many
+/// spans as are wanted.
 std::vector<const Track*> few_tracks(const TimelineInputs& in) {
   std::vector<const Track*> all = shown_tracks(in.plan, in.timeline, in.ranks);
   std::size_t spans = 0;
@@ -26,11 +27,13 @@ std::vector<const Track*> few_tracks(const TimelineInputs& in) {
   const std::size_t wanted = std::max<std::size_t>(
       1, all.size() * static_cast<std::size_t>(in.most_spans) / std::max<std::size_t>(1, spans));
   if (wanted >= all.size()) return all;
-  if (wanted == 1) return {all.back()};
-  std::vector<const Track*> out;
-  for (std::size_t i = 0; i < wanted; ++i) {
+  std::vector<const Track*> out = {all.front()};
+  for (std::size_t i = 1; i < wanted; ++i) {
     out.push_back(all[i * (all.size() - 1) / (wanted - 1)]);
   }
+  const auto fullest = std::ranges::find(all, in.fullest_stage, &Track::stage);
+  if (fullest != all.end() && std::ranges::count(out, *fullest) == 0) out.push_back(*fullest);
+  std::ranges::sort(out, {}, [](const Track* t) { return t->rank; });
   return out;
 }
 

@@ -16,11 +16,13 @@ struct TimelineInputs {
   std::string label;                     // "simulated", "measured", or which of several scenarios
   std::vector<std::int64_t> ranks = {};  // to show; empty: of each stage the one that ends last
   std::int64_t most_spans = 250'000;     // about; of many stages fewer are shown
+  std::int64_t fullest_stage = 0;        // shown beside the first, however many they are
 };
 
 /// The spans of the represented ranks, as the page keeps them: what the ops of each block are, the
 /// calls of each shown stage, and per track and flat op the gap to the op before it on the same
-/// stream and the duration. Of many stages as many as have about `most_spans`, evenly spaced.
+/// stream and the duration. Of many stages as many as have about `most_spans`, evenly
+/// spaced, but always the first and the fullest.
 std::string timeline_json(const TimelineInputs& in);
 
 /// Live memory by class over the time of the step, for the same ranks; `memory` has one entry per

@@ -313,6 +313,42 @@ class Pages(unittest.TestCase):
         idlest = min(used, key=lambda u: u["utilisation"])
         self.assertNotEqual(tones[busiest["link"]], tones[idlest["link"]])
 
+    def test_steps_of_different_batches_are_ranked_by_their_tokens(self):
+        self.load("compare-batches")
+        planned = [c for c in self.printed["compare-batches"]["candidates"] if c["planned"]]
+        best = max(planned, key=lambda c: c["report"]["tokens_per_s_per_gpu"])
+        soonest = min(planned, key=lambda c: c["report"]["step_time_s"])
+        self.assertNotEqual(best["label"], soonest["label"])
+        text = self.browser.run("return document.querySelector('#answer .verdict').textContent")
+        self.assertTrue(text.startswith(best["label"]), text)
+        self.assertIn("different numbers of tokens", text)
+
+    def test_an_error_spans_the_columns_of_its_row(self):
+        self.load("compare-batches")
+        cells, heads = self.browser.run(
+            "const row = [...document.querySelectorAll('#candidates tbody tr')].at(-1);"
+            "return [[...row.cells].map(c => c.colSpan), row.closest('table').tHead.rows[0].cells.length]")
+        self.assertEqual(len(cells), 2)
+        self.assertEqual(sum(cells), heads)
+
+    def test_with_objectives_the_best_server_has_the_highest_goodput(self):
+        self.load("serve-compare-objectives")
+        served = [c for c in self.printed["serve-compare-objectives"]["candidates"]
+                  if c["report"] and "service" in c["report"]]
+        slo = lambda c: c["report"]["service"]["slo"]
+        met = [c for c in served if slo(c)["attained"]]
+        best = max(met or served, key=lambda c: slo(c)["goodput_requests_per_s_per_device"])
+        text = self.browser.run("return document.querySelector('#answer .verdict').textContent")
+        self.assertIn(best["label"], text)
+        self.assertIn("goodput", text)
+
+    def test_the_rank_of_a_memory_curve_is_named(self):
+        self.load("run-large")
+        memory = self.printed["run-large"]["memory"]
+        caption = self.browser.run("return document.querySelector('#memory figcaption').textContent")
+        self.assertIn(f"stage {memory['stage']}", caption)
+        self.assertIn("the fullest stage", caption)
+
     def test_compared_memories_are_drawn_with_their_peaks(self):
         for name in ("compare", "compare-pages"):
             with self.subTest(name):

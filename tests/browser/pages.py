@@ -37,6 +37,8 @@ COMMANDS = {
     "run-flow": ["run", "scenarios/tiny/tiny-8xh100.json", "--network", "flow"],
     "compare": ["compare", "scenarios/side-by-side/ddp.json", "scenarios/side-by-side/fsdp.json",
                 "scenarios/side-by-side/pp.json"],
+    "compare-batches": ["compare", "scenarios/tiny/tiny-8xh100.json", "-L",
+                        "workload.global_batch=8,64,7"],
     "compare-pages": ["compare", "{folder}/run.html", "{folder}/run-flow.html"],
     "whatif": ["whatif", "scenarios/llama/llama-3.1-8b-16xh100-hybrid.json",
                "-L", "cluster.inter_node.bandwidth=25 Gbit/s,100 Gbit/s,400 Gbit/s",

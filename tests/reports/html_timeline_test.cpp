@@ -49,6 +49,21 @@ TEST(PageTimeline, CallsNameTheBlocksOfTheProgram) {
   }
 }
 
+/// However few spans there is room for, the stages that the answer speaks of stand on the page.
+TEST(PageTimeline, TheFirstAndTheFullestStageAreAlwaysShown) {
+  MadeUp m;
+  const auto stages = [&m](std::int64_t fullest) {
+    TimelineInputs in{m.plan, m.timeline, "simulated"};
+    in.most_spans = 1, in.fullest_stage = fullest;
+    std::vector<std::int64_t> out;
+    const Tree page = Tree::parse(timeline_json(in));
+    for (const Tree& t : page["tracks"]) out.push_back(t["stage"]);
+    return out;
+  };
+  EXPECT_EQ(stages(0), std::vector<std::int64_t>{0});
+  EXPECT_EQ(stages(1), (std::vector<std::int64_t>{0, 1}));
+}
+
 std::vector<MemorySample> saw_tooth(std::size_t samples) {
   std::vector<MemorySample> out;
   for (std::size_t i = 0; i < samples; ++i) {

@@ -42,10 +42,14 @@ function chart({width, height, label, x, y, left = 62, bottom = 40, top = 10, ri
     root.append(svg('path', {class: 'axis', d: `M${left} ${py(v)}H${width - right}`}),
                 svg('text', {class: 'soft', x: left - 7, y: py(v) + 4, 'text-anchor': 'end'}, y.text(v)));
   }
+  let taken = -Infinity;  // up to where the label before reaches
   for (const v of x.values) {
     const text = x.text(v), half = 3.5 * text.length;  // a label stays inside of the picture
-    root.append(svg('path', {class: 'axis', d: `M${px(v)} ${top}V${height - bottom}`}),
-                svg('text', {class: 'soft', x: Math.min(px(v), width - half), y: height - bottom + 16, 'text-anchor': 'middle'}, text));
+    const at = Math.min(px(v), width - half);
+    root.append(svg('path', {class: 'axis', d: `M${px(v)} ${top}V${height - bottom}`}));
+    if (at - half < taken) continue;
+    taken = at + half + 5;
+    root.append(svg('text', {class: 'soft', x: at, y: height - bottom + 16, 'text-anchor': 'middle'}, text));
   }
   root.append(svg('text', {class: 'soft', x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle'}, x.title));
   if (y.title) {

@@ -4,7 +4,7 @@
 function memoryOf(entry) {
   const at = pointer('result', 'candidates', entry.candidate), {label, report} = valueAt(at);
   const rank = entry.ranks.find(r => r.stage === report.memory.stage) ?? entry.ranks[0];
-  return {at, label, rank: rank.rank, times: rank.times_ns, sum: memoryLayers(rank).at(-1).high,
+  return {at, label, rank: rank.rank, stage: rank.stage, times: rank.times_ns, sum: memoryLayers(rank).at(-1).high,
           step_ns: report.step_time_s * 1e9, capacity: report.memory.capacity_bytes};
 }
 
@@ -37,8 +37,8 @@ function compareMemory() {
   const curves = doc.memories.map(memoryOf);
   const figure = responsive(width => drawMemories(curves, width), 'Memory over the step');
   return section('memory', 'Memory over the step',
-    el('p', {class: 'soft small'}, 'Live tensors and overheads on a rank of each candidate’s fullest stage; the marks are the peaks.'),
-    figure, shapeLegend(curves.map((c, k) => [c.label, series[k % series.length], k % shapes.length])),
+    el('p', {class: 'soft small'}, 'Live tensors and overheads on the named rank of each candidate, where the page has one of its fullest stage; the marks are the peaks.'),
+    figure, shapeLegend(curves.map((c, k) => [`${c.label}: rank ${c.rank}, stage ${c.stage}`, series[k % series.length], k % shapes.length])),
     details('The peaks as a table', table(null, [{title: 'candidate'}, {title: 'peak', number: true}, {title: 'capacity', number: true}, {title: 'free', number: true}],
       curves.map(c => ({cells: [c.label, num(c.at + '/report/memory/peak_memory_bytes', 'bytes'), num(c.at + '/report/memory/capacity_bytes', 'bytes'),
                                 num(c.at + '/report/memory/free_bytes', 'bytes')]})))));

@@ -43,13 +43,16 @@ const tile = (name, value, more) =>
 /// Columns that a narrow window has room for; rows of more become entries there: name, then the rest.
 const narrowColumns = 3;
 
-/// columns: {title, number: right-aligned, bar: a picture}; rows: {cells, class}.
+/// columns: {title, number: right-aligned, bar: a picture}; rows: {cells, class}. The last cell of a
+/// row that has fewer spans the other columns.
 function table(caption, columns, rows) {
   const kind = column => column.number ? 'number' : column.bar ? 'bar' : null;
   const heads = columns.map(c => el('th', {scope: 'col', class: kind(c)}, c.title));
-  const body = rows.map(row => el('tr', {class: row.class}, row.cells.map((cell, k) =>
-    el(k === 0 ? 'th' : 'td', {scope: k === 0 ? 'row' : null, class: kind(columns[k]),
-                               'data-title': columns[k].title}, cell))));
+  const body = rows.map(row => el('tr', {class: row.class}, row.cells.map((cell, k) => {
+    const rest = columns.length - k, spans = k === row.cells.length - 1 && rest > 1;
+    return el(k === 0 ? 'th' : 'td', {scope: k === 0 ? 'row' : null, colspan: spans ? rest : null,
+                                      class: spans ? 'spans' : kind(columns[k]), 'data-title': spans ? '' : columns[k].title}, cell);
+  })));
   const entries = columns.length > narrowColumns || columns.some(c => c.bar);
   return [caption ? el('p', {class: 'soft small'}, caption) : null,
     el('div', {class: 'scroll'}, el('table', {class: entries ? 'entries' : null, 'aria-label': caption},

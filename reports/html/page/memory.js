@@ -91,7 +91,8 @@ function memoryPicture(first, stepNs, capacity) {
   const figure = responsive(width => {
     const picture = drawMemory(ranks[shown], stepNs, capacity, width);
     memoryCursor(picture, stepNs, readout);
-    return picture.root;
+    const {rank, stage, stands_for: others} = ranks[shown];
+    return [el('figcaption', {class: 'soft small'}, `Rank ${rank}, stage ${stage}${others > 1 ? `, one of ${formats.count(others)} alike` : ''}${shown === first ? '; the fullest stage' : ''}`), picture.root];
   }, 'Memory over the step');
   const choice = select('Rank', ranks.map((r, k) => [k, `${r.rank} (stage ${r.stage})`]), v => {
     shown = Number(v);

@@ -34,8 +34,8 @@ function searchAnswer() {
 /// What became of all layouts, in one bar.
 function searchProof() {
   const l = doc.result.layouts;
-  const parts = [['simulated', 'blue', 'simulated'], ['too_slow', 'green', 'provably slower than the best'], ['too_large', 'orange', 'too large by a bound'],
-                 ['does_not_fit', 'red', 'do not fit'], ['refused', 'grey', 'cannot be planned'], ['undecided', 'yellow', 'undecided']].filter(([key]) => l[key] > 0);
+  const parts = [['simulated', 'blue', 'simulated'], ['too_slow', 'green', 'provably slower than the best'], ['too_large', 'orange', 'too large, not simulated'],
+                 ['refused', 'grey', 'cannot be planned'], ['undecided', 'yellow', 'undecided']].filter(([key]) => l[key] > 0);
   let reached = 0;
   const bar = svg('svg', {viewBox: '0 0 1000 16', preserveAspectRatio: 'none', width: '100%', height: 16, 'aria-hidden': 'true'}, parts.map(([key, tone]) => {
     const x = 1000 * reached / l.considered;
@@ -44,7 +44,7 @@ function searchProof() {
   }));
   return [el('h3', {}, 'The proof'), el('p', {}, num('/result/layouts/considered', 'count'), ' layouts: ',
       parts.map(([key, , title], k) => [k ? ', ' : '', num('/result/layouts' + pointer(key), 'count'), ' ' + title]),
-      searchGap(), doc.result.interrupted ? ' The search was interrupted.' : ''),
+      searchGap(), doc.result.interrupted ? ' The search was interrupted before its end.' : ''),
     el('figure', {}, bar), legend(parts.map(([, tone, title]) => [title, colour(tone)])), searchRefusals(), searchHeld()];
 }
 
@@ -132,6 +132,11 @@ function drawSearch(rows, width) {
   return c.root;
 }
 
+/// Which layouts the front has.
+const frontNote = () => el('p', {class: 'small soft'},
+  'On the front are those of the best that no other beats, and with less memory the fastest in steps of ', num('/result/front_memory_step', 'percent'), ', down to the smallest.',
+  doc.result.front_complete ? null : el('span', {class: 'bad'}, ' The search was interrupted: the front is not complete.'));
+
 function searchSection() {
   const all = searchRows(), chosen = {};
   if (all.length === 0) return null;
@@ -148,15 +153,15 @@ function searchSection() {
   return section('layouts', 'Time against memory',
     el('div', {class: 'controls'}, pick('kind', 'Show', kinds.map(([k, [title]]) => [k, title])),
        searchFilters(all).map(([axis, values]) => pick(axis, axis, values.map(v => [v, String(v)])))),
-    figure, doc.result.front ? null : el('p', {class: 'small soft'}, 'With --front, the same command also finds and draws the layouts that no other beats in time, memory, GPUs and cost at once.'),
+    figure, doc.result.front ? frontNote() : el('p', {class: 'small soft'}, 'With --front, the same command also finds and draws the layouts that no other beats in time, memory, GPUs and cost at once.'),
     shapeLegend(kinds.flatMap(([kind, [title, tone, shape]]) => (kind === 'front' && machines.size > 1
       ? [...machines].map(([machine, own]) => [`${title}, ${machine}`, own, shape]) : [[title, tone, shape]]))), el('h3', {}, 'The layouts'), holder);
 }
 
 /// What some searches have: [title, format, path below the row], where any row has a value.
 const searchExtras = [['GPUs', 'count', '/report/world_size', row => Object.keys(row.machine).length > 0],
-                      ['days', 'rate', '/training_days'], ['price', 'rate', '/training_price'],
-                      ['price of 1e9 tokens', 'rate', '/report/price_per_billion_tokens', row => row.training_price === undefined],
+                      ['days', 'number', '/training_days'], ['price', 'money', '/training_price'],
+                      ['price of 1e9 tokens', 'money', '/report/price_per_billion_tokens', row => row.training_price === undefined],
                       ['kWh for 1e9 tokens', 'rate', '/energy_kwh_per_billion_tokens', () => doc.result.objective === 'energy']];
 
 function searchTable(rows) {

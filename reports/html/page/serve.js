@@ -23,7 +23,7 @@ function serveAnswer() {
       tile('Per user', [num(at + '/output_tokens_per_s_per_user', 'rate'), ' tokens/s'], 'while an answer is written'),
       tile('Per device', [num(at + '/output_tokens_per_s_per_device', 'rate'), ' tokens/s'], [num('/result/devices', 'count'), ' devices, busy ', num(at + '/devices_busy', 'percent'), ' of the time']),
       r.service.price_per_million_output_tokens === undefined ? null :
-        tile('Price', num(at + '/price_per_million_output_tokens', 'number'), 'of 10⁶ tokens of output'),
+        tile('Price', num(at + '/price_per_million_output_tokens', 'money'), 'of 10⁶ tokens of output'),
       room,
       r.service.all.prefix_cache_hit_rate === undefined ? null :
         tile('Prefix cache', num(at + '/all/prefix_cache_hit_rate', 'percent'), ['of the tokens of prompts are found: ', num(at + '/all/prompt_tokens_cached', 'rate')]),
@@ -41,13 +41,16 @@ function objectiveTiles() {
   if (!slo) return [];
   const missed = Object.keys(slo.missed).flatMap((key, k) =>
     [k ? ', ' : '', limitNames[key], ' of ', num(at + pointer('limits', key + '_s'), 'time'), ' by ', num(at + pointer('missed', key), 'percent')]);
-  const found = doc.result.max_rate?.rate_per_s;
+  const rate = doc.result.max_rate, found = rate?.rate_per_s;
   return [
     tile(el('span', {class: slo.attained ? 'good' : 'bad'}, slo.attained ? 'SLO met' : 'SLO missed'), num(at + '/attainment', 'percent'),
          ['of requests are good, ', num(at + '/attainment_asked', 'percent'), ' are asked for; missed: ', ...missed]),
     tile('Goodput', [num(at + '/goodput_requests_per_s', 'number'), ' requests/s'], [num(at + '/goodput_requests_per_s_per_device', 'number'), ' per device']),
-    found ? tile('Highest rate', [num('/result/max_rate/rate_per_s', 'number'), ' a second'],
-                 ['that meets them; requests per device: ', num('/result/max_rate/requests_per_s_per_device', 'number')]) : null];
+    rate === undefined ? null
+      : found ? tile('Highest rate', [num('/result/max_rate/rate_per_s', 'number'), ' a second'],
+                     ['that meets them; requests per device: ', num('/result/max_rate/requests_per_s_per_device', 'number')])
+      : tile('Highest rate', el('span', {class: 'bad'}, 'none meets them'),
+             (rate.missed_rate_per_s ?? null) === null ? null : [num('/result/max_rate/missed_rate_per_s', 'number'), ' a second, the lowest tried, misses'])];
 }
 
 /// How many there are at each of the times, of intervals [from[i], to[i]).
@@ -86,7 +89,7 @@ function drawPresence(q, whole, scale, width) {
   const all = answered.map((v, i) => v + waiting[i]), most = Math.max(1, ...all) * 1.08;
   const c = chart({width, height: 230, label: 'Requests that wait and requests that are being answered, over time',
     x: {low: 0, high: whole, values: ticks(0, whole, Math.min(8, width / 110)), text: formats.time, title: ''},
-    y: {low: 0, high: most, values: ticks(0, most, 5), text: formats.count, title: 'requests'}});
+    y: {low: 0, high: most, values: ticks(0, most, Math.min(5, most)).filter(Number.isInteger), text: formats.count, title: 'requests'}});
   const zero = times.map(() => 0);
   c.root.append(svg('path', {d: areaPath(c, times, zero, answered), fill: colour('blue'), 'fill-opacity': 0.8}),
                 svg('path', {d: areaPath(c, times, answered, all), fill: colour('orange'), 'fill-opacity': 0.85}));
@@ -128,7 +131,8 @@ function drawLatency(measure, width) {
   for (const list of byKind) list.sort((a, b) => a - b);
   const seen = byKind.filter(list => list.length);
   if (seen.length === 0) return el('p', {}, 'No request has one.');
-  const low = Math.min(...seen.map(l => l[0])), high = Math.max(...seen.map(l => l.at(-1))) * 1.05;
+  let low = Math.min(...seen.map(l => l[0])), high = Math.max(...seen.map(l => l.at(-1))) * 1.05;
+  if (high < 2 * low) low /= 2, high *= 2;  // or it has no round value
   const c = chart({width, height: 300, label: 'Share of requests that take at most so long',
     x: {low, high, log: true, values: logTicks(low, high), text: formats.time, title: latencies.find(([k]) => k === measure)[1].toLowerCase()},
     y: {low: 0, high: 1, values: [0, 0.25, 0.5, 0.75, 0.9, 1], text: v => formats.percent(v), title: ''}});

@@ -3,12 +3,29 @@
 const servedRows = () => doc.result.candidates.map((c, k) => ({c, at: pointer('result', 'candidates', k, 'report')}));
 const answersIn = ({c}) => Boolean(c.report?.service);
 
+/// With objectives the best is who serves most requests a second and device that keep them, of those
+/// of which as many do as are asked for.
+function goodputAnswer(rows) {
+  const goodput = r => r.c.report.service.slo.goodput_requests_per_s_per_device, attained = rows.filter(r => r.c.report.service.slo.attained);
+  const best = (attained.length ? attained : rows).reduce((a, b) => (goodput(b) > goodput(a) ? b : a)), slo = best.at + '/service/slo';
+  return section('answer', 'The answer',
+    el('div', {class: 'verdict'}, el('strong', {class: attained.length ? 'good' : 'bad'}, attained.length ? best.c.label : 'None meets the SLO'),
+       el('span', {}, attained.length ? `has the highest goodput of a device, of the ${attained.length} of ${rows.length} that meet the SLO` : `${best.c.label} has the highest goodput`)),
+    el('div', {class: 'tiles'},
+      tile('Goodput', [num(slo + '/goodput_requests_per_s_per_device', 'number'), ' requests/s'], ['per device; ', num(slo + '/goodput_requests_per_s', 'number'), ' in all']),
+      tile('Good requests', num(slo + '/attainment', 'percent'), [num(slo + '/attainment_asked', 'percent'), ' are asked for']),
+      tile('First token', num(best.at + '/service/all/ttft/p99_s', 'time'), '99 % within it'),
+      tile('Per device', [num(best.at + '/service/output_tokens_per_s_per_device', 'rate'), ' tokens/s'])));
+}
+
 function serveCompareAnswer() {
   const rows = servedRows().filter(answersIn);
   if (rows.length === 0) return section('answer', 'The answer', el('div', {class: 'verdict'}, el('strong', {class: 'bad'}, 'None fits')));
   const most = key => rows.reduce((a, b) => (b.c.report.service[key] > a.c.report.service[key] ? b : a));
   const soonest = rows.reduce((a, b) => (b.c.report.service.all.ttft.p99_s < a.c.report.service.all.ttft.p99_s ? b : a));
   const device = most('output_tokens_per_s_per_device'), user = most('output_tokens_per_s_per_user');
+  const asked = rows.filter(r => r.c.report.service.slo);
+  if (asked.length > 0) return goodputAnswer(asked);
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {}, num(device.at + '/service/output_tokens_per_s_per_device', 'rate'), ' tokens/s per device'), el('span', {}, device.c.label)),
     el('div', {class: 'tiles'},
@@ -29,6 +46,7 @@ function drawServed(rows, width) {
   if (front.length > 1) {
     c.root.append(svg('path', {fill: 'none', stroke: colour('green'), 'stroke-width': 1.5, d: front.map((r, i) => `${i ? 'V' : 'M'}${i ? c.py(y(r)) + 'H' + c.px(x(r)) : c.px(x(r)) + ' ' + c.py(y(r))}`).join('')}));
   }
+  const named = [];
   for (const r of rows) {
     const s = r.c.report.service, best = front.includes(r);
     const mark = svg('path', {d: shapes[best ? 1 : 0], transform: `translate(${c.px(x(r)).toFixed(1)} ${c.py(y(r)).toFixed(1)})`, fill: colour(best ? 'green' : 'blue')});
@@ -36,7 +54,11 @@ function drawServed(rows, width) {
       `TTFT p99 ${formats.time(s.all.ttft.p99_s)}, TPOT p99 ${formats.time(s.all.tpot.p99_s)}`));
     if (rows.length > mostNamed) continue;
     const inner = c.px(x(r)) > (c.left + c.right) / 2;  // so that no name leaves the picture
-    c.root.append(svg('text', {class: 'soft', x: c.px(x(r)) + (inner ? -9 : 9), y: c.py(y(r)) + 4, 'text-anchor': inner ? 'end' : 'start'}, r.c.label));
+    const from = c.px(x(r)) + (inner ? -9 - 7 * r.c.label.length : 9), to = from + 7 * r.c.label.length, line = c.py(y(r)) - 7;  // above the line between marks
+    const covers = n => from < n.to && n.from < to && Math.abs(n.line - line) < 14;
+    if (named.some(covers)) continue;  // the mark says it when it is pointed at
+    named.push({from, to, line});
+    c.root.append(svg('text', {class: 'soft', x: c.px(x(r)) + (inner ? -9 : 9), y: line, 'text-anchor': inner ? 'end' : 'start'}, r.c.label));
   }
   return c.root;
 }
@@ -62,7 +84,7 @@ function serveCompareTable() {
             ...(rated ? [found ? num(at + '/max_rate/rate_per_s', 'number') : 'none'] : [])];
   };
   const rows = servedRows().map(({c, at}) => {
-    if (!answersIn({c})) return {cells: [c.label, c.report ? 'does not fit' : c.reason, '', '', '', '', '', '', ...more.map(() => '')]};
+    if (!answersIn({c})) return {cells: [c.label, el('span', {class: 'bad'}, c.report ? 'does not fit' : c.reason)]};
     const s = at + '/service';
     return {cells: [c.label, num(s + '/all/ttft/p50_s', 'time'), num(s + '/all/ttft/p99_s', 'time'), num(s + '/all/tpot/p50_s', 'time'), num(s + '/all/tpot/p99_s', 'time'),
                     num(s + '/output_tokens_per_s', 'rate'), num(s + '/output_tokens_per_s_per_device', 'rate'), num(at + '/kv_cache/tokens', 'rate'), ...objectives(c.report, at)]};
