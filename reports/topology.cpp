@@ -117,13 +117,21 @@ Tree list_of(const std::vector<T>& values) {
 
 }  // namespace
 
+std::string devices_in_words(const TopologySummary& s) {
+  std::vector<std::string> parts;
+  for (const auto& [device, count] : s.kinds) {
+    parts.push_back(fmt::format("{} x {}", human_count(count), device));
+  }
+  if (parts.empty()) parts.push_back(fmt::format("{} x {}", human_count(s.devices), s.device));
+  return fmt::format("{}", fmt::join(parts, " + "));
+}
+
 std::vector<Line> topology_lines(const TopologySummary& s) {
   std::vector<std::string> kinds;
   for (const VertexCount& v : s.vertices) kinds.push_back(plural(v.count, name_of(v.kind)));
   std::vector<Line> out;
-  out.push_back(
-      {{s.name, Ink::kBold},
-       {fmt::format("  {} x {}, {}", human_count(s.devices), s.device, plural(s.nodes, "node"))}});
+  out.push_back({{s.name, Ink::kBold},
+                 {fmt::format("  {}, {}", devices_in_words(s), plural(s.nodes, "node"))}});
   out.push_back({{fmt::format("{}", fmt::join(kinds, ", "))}});
   const auto append = [&out](std::vector<Line> lines) {
     for (Line& l : lines) out.push_back(std::move(l));

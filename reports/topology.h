@@ -10,6 +10,9 @@
 
 namespace plait {
 
+/// "32 x h100-sxm", of several kinds "16 x h100-sxm + 16 x a100-80-sxm".
+std::string devices_in_words(const TopologySummary& summary);
+
 std::vector<Line> topology_lines(const TopologySummary& summary);
 /// Keys in docs/topology.md.
 std::string topology_json(const TopologySummary& summary);

@@ -115,7 +115,7 @@ std::string topology_svg(const Cluster& cluster, const TopologySummary& s) {
   Svg svg;
   svg.text(kLeft, 30, s.name, Svg::Anchor::kStart, 18, true);
   svg.text(kLeft, 50,
-           fmt::format("{} x {} in {} {}", human_count(s.devices), s.device, human_count(s.nodes),
+           fmt::format("{} in {} {}", devices_in_words(s), human_count(s.nodes),
                        s.nodes == 1 ? "node" : "nodes"));
   double y = 70;
   if (s.nodes > 1) {

@@ -230,7 +230,9 @@ std::string name_of(const ClusterSpec& spec, const NodeSpec& node, const Fabric&
   std::string others;
   for (const OtherNodes& o : spec.other_nodes) {
     const std::int64_t count = o.last - o.first + 1;
-    others += fmt::format(" + {} x {}", count, o.node.name);
+    const bool alike = o.node.name == node.name;  // but for their devices
+    others += fmt::format(" + {} x {}{}", count, o.node.name,
+                          alike ? " of " + o.device.name : std::string());
     rest -= count;
   }
   return fmt::format("{} x {}{} over {}", rest, node.name, others, fabric.name);

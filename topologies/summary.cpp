@@ -136,6 +136,13 @@ TopologySummary inventory(const Cluster& cluster, const Machine& machine) {
   out.device = cluster.device.name;
   for (const OtherKind& o : cluster.others) out.device += " + " + o.device.name;
   out.devices = cluster.world_size();
+  std::int64_t rest = out.devices;
+  for (const OtherKind& o : cluster.others) {
+    out.kinds.emplace_back(o.device.name, (o.last - o.first + 1) * cluster.devices_per_node);
+    rest -= out.kinds.back().second;
+  }
+  if (!out.kinds.empty() && rest > 0)
+    out.kinds.insert(out.kinds.begin(), {cluster.device.name, rest});
   out.nodes = cluster.nodes;
   out.devices_per_node = cluster.devices_per_node;
   out.vertices = count_vertices(machine.links);

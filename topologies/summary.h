@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/watch.h"
@@ -54,6 +55,8 @@ struct LevelRatio {
 
 struct TopologySummary {
   std::string name, device;
+  /// Of several kinds of devices how many of each.
+  std::vector<std::pair<std::string, std::int64_t>> kinds;
   std::int64_t devices = 0, nodes = 0, devices_per_node = 0;
   std::vector<VertexCount> vertices;  // kinds that are there
   std::vector<LinkCount> links;       // by class, then by the kinds of their ends

@@ -68,6 +68,12 @@ class Show(CommandTest):
             halves[ratio] = summary["bisection"][1]["bandwidth_Bps"]
         self.assertAlmostEqual(halves[1] / halves[4], 4)
 
+    def test_kinds_of_devices_are_counted(self):
+        two = plait("topology", "show", "hgx-h100", "--nodes", 4, "--set",
+                    'cluster.other_nodes=[{"nodes":[2,3],"device":"a100-80-sxm"}]').out
+        self.assertIn("16 x h100-sxm + 16 x a100-80-sxm, 4 nodes", two)
+        self.assertIn("2 x hgx-h100 + 2 x hgx-h100 of a100-80-sxm over", two)
+
     def test_a_file_with_the_cluster_alone(self):
         whole = plait("topology", "show", "hgx-h100", "--nodes", 2, "--format", "json").json()
         for text in ('{"preset": "hgx-h100", "nodes": 2}', '{"cluster": {"preset": "hgx-h100", "nodes": 2}}'):
