@@ -235,7 +235,33 @@ Row row_from(const Json& json) {
 
 std::string identity_of(const Row& row) { return std::visit(Identity{}, row); }
 
+namespace {
+
+[[noreturn]] void refuse_file(const std::string& file) {
+  throw InputError({.code = "K003",
+                    .problem = file + " is no file of measurements",
+                    .where = {file, 1, 1, ""},
+                    .expected = "JSON lines, the first with \"kind\": \"run\"",
+                    .cure = "measure with plait bench --output FILE"});
+}
+
+/// A scenario, a report or a calibration: one document over many lines, each of which alone would
+/// be malformed.
+void refuse_one_document(const std::string& text, const std::string& file) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string::npos || text.find_first_not_of(" \t\r", 1) < end) return;
+  try {
+    parse_json(text, file);
+  } catch (const InputError&) {
+    return;  // lines say what is wrong with them
+  }
+  refuse_file(file);
+}
+
+}  // namespace
+
 std::vector<Row> parse_rows(const std::string& text, const std::string& file) {
+  refuse_one_document(text, file);
   std::vector<Row> rows;
   int number = 0;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
@@ -243,11 +269,7 @@ std::vector<Row> parse_rows(const std::string& text, const std::string& file) {
     rows.push_back(row_of_line(text.substr(begin, end - begin), file, ++number));
   }
   if (rows.empty() || !std::holds_alternative<RunRow>(rows.front())) {
-    throw InputError({.code = "K003",
-                      .problem = file + " is no file of measurements",
-                      .where = {file, 1, 1, ""},
-                      .expected = "JSON lines, the first with \"kind\": \"run\"",
-                      .cure = "measure with plait bench --output FILE"});
+    refuse_file(file);
   }
   return rows;
 }

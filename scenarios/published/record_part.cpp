@@ -48,6 +48,9 @@ RecordPart* RecordPart::find_part(std::string_view key) {
 
 RecordPart& RecordPart::part(std::string_view key) {
   if (RecordPart* found = find_part(key)) return *found;
+  if (const Json* found = find(key)) {
+    refuse_record(*found, fmt::format("\"{}\" is no object", key), "an object");
+  }
   refuse_record(json_, fmt::format("a record without \"{}\"", key), "an object");
 }
 

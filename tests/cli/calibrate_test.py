@@ -251,7 +251,9 @@ class CalibrateErrors(CommandTest):
     def test_what_is_no_measurement_is_2(self):
         empty = self.file("empty.jsonl", "")
         wrong = self.file("wrong.jsonl", '{"kind":"run"}\n')
-        for raw in (empty, wrong, self.folder / "none.jsonl"):
+        scenario = self.file("scenario.json", json.dumps(read_scenario(TINY_CPU), indent=1) + "\n")
+        self.assertIn("K003", plait("calibrate", scenario, "-o", self.folder / "out.json").err)
+        for raw in (empty, wrong, scenario, self.folder / "none.jsonl"):
             result = plait("calibrate", raw, "-o", self.folder / "out.json")
             self.assertEqual(result.code, 2, result.err)
             self.assertIn(raw.name, result.err)

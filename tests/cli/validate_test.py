@@ -130,6 +130,11 @@ class Validate(CommandTest):
         self.assertEqual(result.code, 2)
         self.assertIn("V002", result.err)
 
+    def test_a_part_that_is_a_text_is_not_said_to_be_missing(self):
+        refused = plait("validate", self.records(dict(RECORD, cluster="hgx-h100"))).err
+        self.assertIn('"cluster" is no object', refused)
+        self.assertNotIn("without", refused)
+
     def test_a_filter_is_sought_in_each_name_and_says_when_nothing_has_it(self):
         path = self.records(RECORD, dict(RECORD, id="made_up#21"))
         text = self.run_ok("validate", path, "--filter", RECORD["id"] + "$").out
