@@ -18,7 +18,7 @@ namespace {
 constexpr double kWidth = 760, kHeight = 444, kPlotLeft = 72, kPlotTop = 46, kPlotBottom = 362;
 constexpr double kCharacter = 6.4;  // of 12 px sans-serif, on average
 constexpr double kTitle = 8;        // a character of the title
-constexpr double kTilt = 35;        // degrees, of texts that have no room side by side
+constexpr double kLeastTilt = 35;   // degrees, of texts that have no room side by side
 constexpr double kLine = 16;        // of text
 constexpr double kTitleLine = 18;
 constexpr double kMark = 5;  // radius
@@ -111,10 +111,15 @@ class Drawing {
     double widest = 0, last = -1e9;
     for (std::size_t k = 0; k < chart_.ticks.size(); ++k) {
       const double width = text_width(chart_.tick_texts[k]), x = x_.at(chart_.ticks[k]);
-      tilted_ = tilted_ || (chart_.categories && x - width / 2 < last + 6);
+      const bool outside = x < width / 2 || x + width / 2 > kWidth;
+      tilted_ = tilted_ || (chart_.categories && (outside || x - width / 2 < last + 6));
       last = x + width / 2, widest = std::max(widest, width);
     }
-    if (tilted_) below_ = widest * std::sin(kTilt * std::numbers::pi / 180);
+    if (!tilted_) return;
+    constexpr double kDegree = std::numbers::pi / 180;
+    const double room = x_.at(chart_.ticks.front()) - 4;  // left of the first, which ends there
+    tilt_ = std::max(kLeastTilt, std::acos(std::min(1.0, room / widest)) / kDegree);
+    below_ = widest * std::sin(tilt_ * kDegree);
   }
   void set_scales() {
     const auto [x_low, x_high] = std::ranges::minmax(chart_.ticks);
@@ -151,7 +156,7 @@ class Drawing {
       out_ += line_at(x, kPlotBottom, x, kPlotBottom + 5, "#444444");
       if (tilted_) {
         const std::string turn =
-            fmt::format(" transform=\"rotate(-{} {:.1f} {:.1f})\"", kTilt, x, kPlotBottom + 14);
+            fmt::format(" transform=\"rotate(-{:.0f} {:.1f} {:.1f})\"", tilt_, x, kPlotBottom + 14);
         out_ += text_at(x, kPlotBottom + 14, chart_.tick_texts[k], "end", turn.c_str());
         continue;
       }
@@ -259,6 +264,7 @@ class Drawing {
   std::vector<std::string> title_;             // by lines
   double above_ = 0, below_ = 0, beside_ = 0;  // pixels more than usual
   bool tilted_ = false;                        // texts of the categories
+  double tilt_ = 0;                            // degrees
   Scale x_, y_;
   std::string out_;
 };

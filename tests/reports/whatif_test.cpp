@@ -174,7 +174,13 @@ TEST(WhatIfCurves, CategoriesWithoutRoomSideBySideAreTiltedAndAllNamed) {
   for (int k = 0; k < 8; ++k) names.push_back("a schedule with a long name " + std::to_string(k));
   const std::string svg = whatif_svg(over("strategy.pipeline.schedule", names));
   EXPECT_EQ(count(svg, "a schedule with a long name"), names.size());
-  EXPECT_EQ(count(svg, "rotate(-35"), names.size());
+  EXPECT_EQ(count(svg, "transform=\"rotate(-"), names.size());
+}
+
+TEST(WhatIfCurves, CategoriesThatWouldLeaveThePictureAreTilted) {
+  const std::string wide(26, 'w');  // 170 pixels: beside one another, but not at the edges
+  const std::string svg = whatif_svg(over("placement.order", {wide + "1", wide + "2", wide + "3"}));
+  EXPECT_EQ(count(svg, "transform=\"rotate(-"), 3U);
 }
 
 TEST(WhatIfCurves, ALongTitleIsBrokenIntoLines) {
