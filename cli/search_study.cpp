@@ -122,11 +122,19 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
   const std::unique_ptr<Crew> crew = session.ranks.crew(*work_, options_.jobs);
   Searcher searcher(*work_, *crew, session.ears);
   for (const auto& [number, answer] : session.known) searcher.know(number, answer);
+  const auto guesses = [this] {
+    std::vector<Layout> out;
+    if (own_) out.push_back(layout_of(own_->strategy, own_->workload));
+    const auto rule = rule_of_thumb(open_.scenario, costs_, offered_in(open_));
+    if (rule) out.push_back(rule->layout);
+    return out;
+  };
   SearchResult result = searcher.run({.best = options_.best,
                                       .slowest = session.slowest,
                                       .budget = options_.budget,
                                       .stop = &session.stop,
                                       .progress = session.progress,
+                                      .guesses = guesses,
                                       .threads = options_.jobs});
   const Certificate& c = result.certificate;
   out.counts += {c.considered, c.refused, c.too_large,   c.too_slow,          c.simulated,

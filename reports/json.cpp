@@ -119,6 +119,7 @@ Report read_report(const Tree& tree) {
   r.model_tflops_per_gpu = tree.value("model_tflops_per_gpu", 0.0);
   r.hardware_tflops_per_gpu = tree.value("hardware_tflops_per_gpu", 0.0);
   r.mfu = tree.value("mfu", 0.0);
+  r.mfu_of_half_squares = tree.value("mfu_of_half_squares", 0.0);
   r.hfu = tree.value("hfu", 0.0);
   r.bound_by = tree.value("bound_by", "");
   r.memory.fits = tree.value("fits", false);
@@ -162,6 +163,7 @@ nlohmann::ordered_json json_tree(const Report& r) {
               {"model_tflops_per_gpu", r.model_tflops_per_gpu},
               {"hardware_tflops_per_gpu", r.hardware_tflops_per_gpu},
               {"mfu", r.mfu},
+              {"mfu_of_half_squares", r.mfu_of_half_squares},
               {"hfu", r.hfu},
               {"peak_flops_per_gpu_tflops", r.peak_flops_per_gpu_tflops},
               {"peak_flops_dtype", r.peak_flops_dtype},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "model/iteration_flops.h"
 #include "plan/places.h"
 #include "reports/human.h"
 #include "reports/json.h"
@@ -173,6 +174,16 @@ DType type_of_products(const Model& model, const Precision& p) {
   return all_plain ? p.weights : p.products();
 }
 
+/// FLOPs that count half of each causal square over those that count all of it; 0 where the model
+/// has none, trains a part, or has sequences of several documents.
+double half_squares(const ReportInputs& in) {
+  const Workload& w = in.workload;
+  const bool whole = w.documents.packing == Packing::kNone && !w.lora.any();
+  if (!in.model.causal || !whole || w.capacity_factor > 0) return 0;
+  const Flops needed = needed_flops_per_iteration(in.model, w.sequence_length, w.global_batch);
+  return ratio(needed.value, in.plan.model_flops.value);
+}
+
 /// Throughput and utilisation. MFU counts the FLOPs that the model needs, HFU those that run;
 /// both against the dense peak of the type that the matrix products compute in (Chowdhery et al.
 /// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
@@ -193,6 +204,7 @@ void fill_rates(const ReportInputs& in, const StageRuns& runs, Report& r) {
   r.price_per_billion_tokens =
       ratio(r.price_per_step * 1e9, static_cast<double>(in.plan.tokens_per_step));
   r.mfu = ratio(r.model_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
+  r.mfu_of_half_squares = r.mfu * half_squares(in);
   r.hfu = ratio(r.hardware_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
 }
 

@@ -155,7 +155,10 @@ struct Report {
   double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0;
   /// In the currency of cluster.price_per_device_hour; 0 without one.
   double price_per_step = 0, price_per_billion_tokens = 0;
-  double mfu = 0, hfu = 0;               // of the dense peak below
+  double mfu = 0, hfu = 0;  // of the dense peak below
+  /// MFU where of each causal square the half below the diagonal counts; 0: without such squares,
+  /// or with documents.
+  double mfu_of_half_squares = 0;
   double peak_flops_per_gpu_tflops = 0;  // dense, for `peak_flops_dtype`; mean of the devices
   std::string peak_flops_dtype;
   std::vector<ReportShare> breakdown, critical_path;

@@ -43,7 +43,14 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                  {human_percent(r.hfu), Ink::kBold},
                  {fmt::format("   of the dense {} peak, {} TFLOP/s", r.peak_flops_dtype,
                               human_number(r.peak_flops_per_gpu_tflops))}});
-  if (r.mfu > 1) {
+  const bool half_is_less = r.mfu_of_half_squares > 0 && r.mfu_of_half_squares < 0.9 * r.mfu;
+  if (half_is_less) {
+    append(out, labelled_lines("",
+                               fmt::format("{} for the model where half of each causal square "
+                                           "counts, as attention kernels compute it",
+                                           human_percent(r.mfu_of_half_squares)),
+                               width));
+  } else if (r.mfu > 1) {
     append(out,
            labelled_lines("", "above 100 %: counts the whole square of causal attention", width));
   }

@@ -41,6 +41,13 @@ inline Layout shared_as(const Layout& sharing, Layout l) {
   return l;
 }
 
+/// They differ in no more than how weights would be gathered that neither shards.
+inline bool same_plan(const Layout& a, Layout b) {
+  if (a.zero_stage < 3) b.reshard = a.reshard, b.prefetch = a.prefetch;
+  if (a.zero_stage < 3) b.keep_weight_shard = a.keep_weight_shard;
+  return a == b;
+}
+
 /// The layout as a strategy; what a layout does not say is as in `base`.
 Strategy strategy_of(const Layout& layout, const Strategy& base);
 /// The layout that a strategy is.

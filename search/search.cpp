@@ -168,15 +168,38 @@ class Run {
     options_.progress({simulations_, left, out_.best.empty() ? 0 : out_.best.front().result.step});
   }
 
+  /// Where it ends early: of layouts that are thought to be good, how many were left and are
+  /// simulated now.
+  std::int64_t try_guesses() {
+    if (!options_.guesses || left_.count(limit()).within == 0) return 0;
+    std::vector<Candidate> round;
+    for (const Layout& guess : options_.guesses()) {
+      const auto number = number_of(guess);
+      if (!number || s_.known_.contains(*number)) continue;
+      const Answer& bound = s_.bounds_[*number];
+      if (!bound.refused() && bound.step <= limit()) round.push_back({bound.step, *number});
+    }
+    if (!round.empty()) simulate(round);
+    return std::ssize(round);
+  }
+  std::optional<std::uint32_t> number_of(const Layout& layout) const {
+    const Layouts& all = s_.work_.layouts();
+    const auto same = [&](const Layout& l) { return same_plan(layout, l); };
+    const auto at = std::ranges::find_if(all, same);
+    if (at == all.end()) return std::nullopt;
+    return static_cast<std::uint32_t>(at - all.begin());
+  }
+
   /// What is left is too slow, or undecided.
   void close() {
+    const std::int64_t guessed = try_guesses();
     Certificate& c = out_.certificate;
     const Frontier::Counts left = left_.count(limit());
     c.considered = static_cast<std::int64_t>(s_.bounds_.size());
     c.refused += left_.refused();
     c.too_large = left_.too_large();
     c.too_slow = left.beyond;
-    c.open = left.within;
+    c.open = left.within - guessed;
     if (left_.refused() > 0) list_unbounded();
     if (c.open == 0) return;
     c.gap = gap_to(out_.best.empty() ? limit() : out_.best.front().result.step);

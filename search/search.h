@@ -34,6 +34,9 @@ struct SearchOptions {
   const std::atomic<bool>* stop = nullptr;  // set: the same, at once
   /// Called between rounds, a few times a second at most.
   std::function<void(const SearchProgress&)> progress = {};
+  /// Layouts that are thought to be good: a search that ends early simulates them too, beyond the
+  /// budget, rather than answer with worse ones.
+  std::function<std::vector<Layout>()> guesses = {};
   int threads = 1;  // that put the layouts in order, beside those of the crew
 };
 
