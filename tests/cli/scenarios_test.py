@@ -39,7 +39,7 @@ class Scenarios(CommandTest):
     def test_help_of_a_field(self):
         """A quantity may be an object with its source; so may what a quantity alone stands for."""
         for path, says in (("host.graphs", "CUDA graph"), ("host.launch_time", "issue one kernel"),
-                           ("host", "waits_for_routing"), ("strategy.tp", "integer")):
+                           ("host", "waits_for_routing"), ("strategy.tp", "Ranks that split")):
             with self.subTest(path):
                 self.assertIn(says, self.run_ok("run", SCENARIOS[0], "--set", path + "=help").out)
 
