@@ -268,7 +268,11 @@ void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
     Load load = serving.load;
     load.rate_per_s = rate;
     const Sustained s = sustains(load, serving.slo, places, serve);
-    s.held ? void(held_by = s.count) : void(undecided = s.undecided);
+    if (s.held) {
+      held_by = s.count;
+    } else {
+      undecided = s.undecided;
+    }
     return s.held;
   };
   const Load& load = serving.load;

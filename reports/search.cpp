@@ -285,7 +285,7 @@ std::string search_json(const SearchReport& s) {
                 {"undecided", c.open},
                 {"gap", c.gap},
                 {"gap_of_last", c.gap_of_last},
-                {"fast_but_too_large", c.fast_but_too_large}}},
+                {"does_not_fit", c.fast_but_too_large}}},
               {"best", tree_of(s.best)}};
   if (!s.limits.empty()) {
     Tree limits = Tree::object();

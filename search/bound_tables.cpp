@@ -296,13 +296,14 @@ UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::in
 
 /// Of one pipeline, which is no slower than the slowest.
 StageMessages Bounds::priced_messages(MessageKey key) {
-  const auto& [distance, stages, bytes] = key;
+  const auto& [distance, stages, sent] = key;
+  const Bytes bytes(sent);
   std::vector<SimTime> out(static_cast<std::size_t>(stages), 0);
   if (stages == 1 || !groups_.known()) return StageMessages(std::move(out));
   const Groups::Ways& ways = groups_.ways(distance, stages);
   for (std::size_t s = 0; s < out.size(); ++s) {
     const auto takes = [&](const Path& path) {
-      return to_sim_time(costs_.transfer(Bytes(bytes), path).total());
+      return to_sim_time(costs_.transfer(bytes, path).total());
     };
     out[s] = std::min(takes(ways[s][0]), takes(ways[s][1]));
   }

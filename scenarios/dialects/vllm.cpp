@@ -253,6 +253,11 @@ class ServingReader {
     flag("enable-expert-parallel", "expert_parallel", true);
     flag("async-scheduling", "engine.async_scheduling", true);
     flag("enforce-eager", "engine.cuda_graphs", false);
+    if (args_.flag("--enforce-eager")) {
+      out_.warnings.emplace_back(
+          "W008: with --enforce-eager the host issues each kernel, here in no time unless the base "
+          "has host.launch_time");
+    }
     flag("disable-custom-all-reduce", "engine.custom_all_reduce", false);
     const char *on = "--enable-chunked-prefill", *off = "--no-enable-chunked-prefill";
     args_.exclusive(on, off);

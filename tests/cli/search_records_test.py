@@ -162,7 +162,7 @@ class Streams(CommandTest):
             rows = list(csv.DictReader(file))
         self.assertEqual(len(rows),
                          counts["simulated"] + counts["refused"])
-        self.assertLessEqual(counts["fast_but_too_large"],
+        self.assertLessEqual(counts["does_not_fit"],
                              sum(r["outcome"] == "does not fit" for r in rows))
         for row in rows:
             self.assertLessEqual(float(row["bound_s"]), float(row["step_time_s"]))

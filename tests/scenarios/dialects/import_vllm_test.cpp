@@ -135,6 +135,13 @@ TEST(ImportVllm, SettingsOfServingAreReadOverABaseThatServes) {
   EXPECT_TRUE(s.warnings.empty());
 }
 
+TEST(ImportVllm, WhatLaunchesTakeIsForTheBaseToSay) {
+  const std::string line = "vllm serve meta-llama/Llama-3.1-8B";
+  EXPECT_EQ(warnings(Dialect::kVllm, line).find("host.launch_time"), std::string::npos);
+  EXPECT_NE(warnings(Dialect::kVllm, line + " --enforce-eager").find("host.launch_time"),
+            std::string::npos);
+}
+
 // vLLM's data parallelism, docs/serving/data_parallel_deployment: experts are divided over all
 // ranks or dealt to them, and never held by each replica.
 TEST(ImportVllm, ReplicasShareExperts) {
