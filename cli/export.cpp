@@ -13,6 +13,7 @@
 #include "cli/prediction.h"
 #include "cli/progress.h"
 #include "cli/serving_prediction.h"
+#include "core/json.h"
 #include "core/sha256.h"
 #include "plait_version.h"
 #include "plan/refusal.h"
