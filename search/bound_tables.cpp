@@ -282,12 +282,16 @@ UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::in
   // faster.
   const std::int64_t bucket =
       largest_unit(sizes) + scenario_.strategy.data.bucket.value / size_of(p.gradients);
-  const SimTime whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.all).takes;
-  SimTime takes = whole;
-  if (on.zero_stage == 1 && !scenario_.strategy.data.all_reduce) {
+  const auto whole = [&] {
+    return priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.all).takes;
+  };
+  SimTime takes = 0;
+  if (on.zero_stage == 0 || scenario_.strategy.data.all_reduce) {
+    takes = whole();
+  } else {
     takes = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing).takes +
             priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards, on.between).takes;
-    if (tied) takes = std::min(takes, whole);  // copies on two stages are summed whole
+    if (tied) takes = std::min(takes, whole());  // copies on two stages are summed whole
   }
   const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
   out.reduce = static_cast<SimTime>(share * static_cast<double>(takes));
