@@ -101,6 +101,15 @@ if ((has_torch)); then
     grep -q -- --num-experts "$arguments" || part "$name-compiled" 120 \
       python3 bench/gpu/torch_step.py "$arguments" --compile -o "$folder/$name.compiled"
   done
+  if python3 -c 'import transformers, accelerate' 2>/dev/null; then
+    for arguments in "$folder"/llama-3b-{micro-1,full}.args; do
+      name=${arguments##*/}
+      name=${name%.args}
+      part "$name-trainer" 90 python3 bench/gpu/trainer_step.py "$arguments" -o "$folder/$name.trainer"
+      part "$name-autocast" 90 python3 bench/gpu/trainer_step.py "$arguments" --autocast \
+        -o "$folder/$name.autocast"
+    done
+  fi
   part torch-ops 60 python3 bench/gpu/torch_ops.py -o "$folder/torch-ops.json"
   part torch-rows 90 python3 bench/gpu/torch_rows.py -o "$folder/torch-rows.json"
 fi
