@@ -258,9 +258,11 @@ std::vector<Line> verdict_lines(const MemoryReport& m) {
   if (m.fits) {
     const double free = static_cast<double>(m.free_bytes()) /
                         static_cast<double>(std::max<std::int64_t>(1, m.capacity_bytes));
+    const bool pressed = m.free_bytes() == 0;  // allocator_reserve took all that was left
     std::vector<Line> out = {
         {{pad_right("FITS", kLabel), Ink::kGood},
-         {fmt::format("{} of {} {}, {} free", used, room, where, human_percent(free, 0))}}};
+         {fmt::format("{} of {} {}, {} free", used, room, where, human_percent(free, 0))},
+         {pressed ? ": its allocator must give memory back" : "", Ink::kBad}}};
     append(out, role_lines(m));
     append(out, host_lines(m));
     return out;
