@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "plan/validate.h"
 #include "search/few_microbatches.h"
 #include "sim/explain.h"
+#include "topologies/catalogue.h"
 #include "topologies/variation.h"
 
 namespace plait {
@@ -40,6 +42,11 @@ void require_sound(const Plan& plan) {
                                   code_of(faults.front().kind), faults.front().text));
 }
 
+bool is_known_gpu(const Device& device) {
+  const std::vector<std::string> known = device_names();
+  return device.compute_capability > 0 && std::ranges::find(known, device.name) != known.end();
+}
+
 /// A calibration is of one device.
 void require_its_device(const Calibration& calibration, const Scenario& scenario) {
   const auto refuse = [&](InputError::Text text) {
@@ -53,10 +60,14 @@ void require_its_device(const Calibration& calibration, const Scenario& scenario
             .cure = "remove the calibration, or cluster.other_nodes"});
   }
   const std::string& device = scenario.cluster.device.name;
-  if (!calibration.device.empty() && calibration.device != device) {
+  // A processor's says none, nor does one of a GPU that the catalogue has not.
+  const bool says_none = calibration.device.empty();
+  const bool other =
+      says_none ? is_known_gpu(scenario.cluster.device) : calibration.device != device;
+  if (other) {
     refuse({.code = "K006",
-            .problem =
-                fmt::format("a calibration of {} for a cluster of {}", calibration.device, device),
+            .problem = fmt::format("a calibration of {} for a cluster of {}",
+                                   says_none ? calibration.machine : calibration.device, device),
             .where = {"", 0, 0, "calibration"},
             .expected = fmt::format("one of plait calibrate --device {}", device),
             .cure = "remove the calibration, or choose a cluster of the device that was measured"});

@@ -146,6 +146,12 @@ std::optional<Timeline> prediction_of(const TimedRun& run, const RealrunOptions&
                         work_of(run.plan, cluster, run.costs, placement), placement);
 }
 
+/// Ranks are on processors, whatever devices the scenario has.
+CostModel costs_of_processors(Scenario scenario) {
+  scenario.cluster.device.compute_capability = 0;
+  return costs_of(scenario);
+}
+
 TimedRun prepare(const RealrunOptions& options, const Command& command) {
   TimedRun run;
   run.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
@@ -157,7 +163,7 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   run.facts = run_facts(run.scenario, command.line);
   if (!options.calibration.empty()) run.scenario.calibration = options.calibration;
   if (on_parts(options)) move_to_parts(run.scenario, rank_count(run.plan));
-  run.costs = costs_of(run.scenario);
+  run.costs = options.on_gpu() ? costs_of(run.scenario) : costs_of_processors(run.scenario);
   run.measure.warmup = options.warmup, run.measure.repeats = options.repeats;
   run.measure.patience_s = options.patience_s;
   run.measure.library_collectives = options.collectives == "library" && !options.on_gpu();

@@ -240,11 +240,13 @@ struct Chains {
   }
 };
 
+Seconds copy_time(Bytes bytes, const Device& device) {
+  return bytes / (device.memory_bandwidth * stream_fit(device, StreamKind::kCopy).bandwidth);
+}
+
 /// What `work` takes beyond the time in which its bytes are copied.
 Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device) {
-  const BytesPerSecond copies =
-      device.memory_bandwidth * stream_fit(device, StreamKind::kCopy).bandwidth;
-  return std::max(Seconds(), work - bytes / copies);
+  return std::max(Seconds(), work - copy_time(bytes, device));
 }
 
 }  // namespace
@@ -274,6 +276,10 @@ Seconds index_wait(const KernelChain& chain, const Device& device) {
   const double clocks = clock_of(device) * device.sms;
   return beyond_copying(Seconds(chain.indexed / (kIndexedPerClock * clocks)), chain.indexed_bytes,
                         device);
+}
+
+Seconds indexed_copy(const KernelChain& chain, const Device& device) {
+  return copy_time(chain.indexed_bytes, device);
 }
 
 // Forward gathers rows of Q, K and V (s read, s written), and scatters the result into zeros (s, s,

@@ -29,6 +29,8 @@ KernelChain one_at_a_time(KernelChain chain, std::int64_t elements);
 Seconds piece_wait(const KernelChain& chain, const Device& device);
 /// The same of the elements that are looked up or cast one at a time.
 Seconds index_wait(const KernelChain& chain, const Device& device);
+/// The time in which the bytes of these elements are copied.
+Seconds indexed_copy(const KernelChain& chain, const Device& device);
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 /// Whether a norm is the element-wise kernels that its Python code names: RMSNorm. LayerNorm is
 /// PyTorch's own even there.

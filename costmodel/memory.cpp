@@ -6,6 +6,7 @@
 
 #include "costmodel/eager.h"
 #include "costmodel/nccl_tuning.h"
+#include "plan/allocating_streams.h"
 #include "plan/places.h"
 
 namespace plait {
@@ -119,17 +120,24 @@ Bytes training_state(const StageMemory& live) {
   return of(TensorClass::kWeight) + of(TensorClass::kGradient) + of(TensorClass::kOptimizer);
 }
 
-// What autograd keeps of an eager chain beyond the plan's tensors, as bytes per byte of the chain's
-// 16-bit output: RMSNorm its fp32 input and its fp32 normalised value; a gated activation the
-// activated gate.
-constexpr double kNormIntermediates = 4, kGateIntermediates = 1;
+/// What autograd keeps of an eager chain beyond the plan's tensors, until its backward pass: bytes
+/// for each byte of a tensor that stays as long, which is of that type.
+struct Intermediates {
+  double each = 0;
+  DType type = DType::kBf16;
+};
 
-double intermediates(const Compute& op, const Kernels& kernels) {
-  if (pass_of(op) != Pass::kForward || eager_chain(op, kernels).kernels == 0) return 0;
-  if (const auto* norm = std::get_if<Norm>(&op))
-    return spelled_out(*norm, kernels) ? kNormIntermediates : 0;
-  const bool keeps_gate = kernels.activation == Fusion::kEager;
-  return std::holds_alternative<Activation>(op) && keeps_gate ? kGateIntermediates : 0;
+// RMSNorm its fp32 input and its fp32 normalised value, as long as its statistics: a number in fp32
+// for each row. A gated activation the activated gate, as long as its output.
+Intermediates intermediates(const Compute& op, const Kernels& kernels) {
+  if (pass_of(op) != Pass::kForward || eager_chain(op, kernels).kernels == 0) return {};
+  if (const auto* norm = std::get_if<Norm>(&op)) {
+    const double of_row = 2.0 * static_cast<double>(norm->width);
+    return spelled_out(*norm, kernels) ? Intermediates{of_row, DType::kFp32} : Intermediates{};
+  }
+  const auto* activation = std::get_if<Activation>(&op);
+  const bool keeps_gate = activation != nullptr && kernels.activation == Fusion::kEager;
+  return keeps_gate ? Intermediates{1, activation->dtype} : Intermediates{};
 }
 
 /// By tensor: what is kept beside what ops of eager chains write.
@@ -138,12 +146,12 @@ std::vector<double> intermediates_by_tensor(const Plan& plan, const Kernels& ker
   for (const Block& block : plan.blocks) {
     for (const Op& op : block.ops) {
       const auto* compute = std::get_if<Compute>(&op.body);
-      const double each = compute == nullptr ? 0 : intermediates(*compute, kernels);
+      const auto [each, type] =
+          compute == nullptr ? Intermediates() : intermediates(*compute, kernels);
       if (each == 0) continue;
       for (const Operand& o : op.operands) {
-        const bool output = o.use != Use::kRead &&
-                            plan.tensors[static_cast<std::size_t>(o.tensor)].dtype != DType::kFp32;
-        if (output) out[static_cast<std::size_t>(o.tensor)] = each;
+        const bool kept = o.use != Use::kRead && plan.tensors[o.tensor].dtype == type;
+        if (kept) out[o.tensor] = each;
       }
     }
   }
@@ -158,6 +166,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
     : plan_(plan),
       cluster_(cluster),
       framework_(framework),
+      softmax_alone_(kernels.softmax != Fusion::kFused),
       further_(further),
       intermediates_(intermediates_by_tensor(plan, kernels)),
       pools_(pools_of(plan)),
@@ -177,13 +186,40 @@ StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
     const auto* compute = std::get_if<Compute>(&op.body);
     if (compute == nullptr) continue;
     if (const auto* adam = std::get_if<Adam>(compute)) out.updated += adam->elements;
-    if (const auto* loss = std::get_if<CrossEntropy>(compute)) {
-      out.loss = std::max(out.loss, loss_copies(*loss, op));
-      out.gap =
-          std::max(out.gap, times(framework_.loss_gap_bytes_per_logit, loss->rows * loss->vocab));
-    }
   }
   return out;
+}
+
+// Unfused attention (docs/models/ops.md) has probabilities among the plan's tensors. Forward, what
+// they are made of: scores. Backward their gradient, from which softmax makes the scores', in place
+// in Megatron-LM's kernels, else beside it.
+StageOverheads::Scratch StageOverheads::scratch_of(const Op& op) const {
+  Scratch out;
+  const auto* compute = std::get_if<Compute>(&op.body);
+  if (compute == nullptr) return out;
+  if (const auto* loss = std::get_if<CrossEntropy>(compute)) {
+    out.loss = loss_copies(*loss, op);
+    out.gap = times(framework_.loss_gap_bytes_per_logit, loss->rows * loss->vocab);
+  }
+  const auto* attention = std::get_if<Attention>(compute);
+  if (attention != nullptr && !attention->fused) {
+    const std::int64_t square =
+        attention->batch * attention->heads * attention->seq_q * attention->seq_kv;
+    const int squares = !is_forward(attention->pass) && softmax_alone_ ? 2 : 1;
+    out.scores = Bytes(squares * square * size_of(attention->dtype));
+  }
+  return out;
+}
+
+StageOverheads::Scratch StageOverheads::scratch_at(const StageMemory& live) const {
+  if (live.peak_block >= plan_.blocks.size()) return {};
+  const std::vector<Op>& ops = plan_.blocks[live.peak_block].ops;
+  return live.peak_at < ops.size() ? scratch_of(ops[live.peak_at]) : Scratch();
+}
+
+Bytes StageOverheads::beside(const Op& op) const {
+  const Scratch s = scratch_of(op);
+  return s.loss + s.gap + s.scores;
 }
 
 Bytes StageOverheads::loss_copies(const CrossEntropy& loss, const Op& op) const {
@@ -250,14 +286,6 @@ Bytes StageOverheads::eager_intermediates(const StageMemory& live) const {
   return sum;
 }
 
-Bytes StageOverheads::most(const std::vector<std::int64_t>& calls, Bytes BlockNeeds::*what) const {
-  Bytes out;
-  for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    if (calls[b] > 0) out = std::max(out, blocks_[b].*what);
-  }
-  return out;
-}
-
 /// Each pool stays as large as it has been, and not all of them are full at the peak of all.
 Bytes StageOverheads::idle_pools(std::size_t stage, const StageMemory& live) const {
   if (pools_.empty()) return {};
@@ -268,16 +296,18 @@ Bytes StageOverheads::idle_pools(std::size_t stage, const StageMemory& live) con
 
 /// Tensors that the framework allocates and the plan does not know.
 std::vector<MemoryItem> StageOverheads::framework_tensors(
-    const StageMemory& live, const std::vector<std::int64_t>& calls) const {
+    const StageMemory& live, const Scratch& scratch, const std::vector<std::int64_t>& calls) const {
   std::int64_t updated = 0;
   for (std::size_t b = 0; b < blocks_.size(); ++b) updated += calls[b] * blocks_[b].updated;
-  const Bytes loss = most(calls, &BlockNeeds::loss);
   const Bytes eager = eager_intermediates(live);
   const Bytes at_step = training_state(live) + times(framework_.step_bytes_per_parameter, updated);
   return {{"eager_intermediates", eager,
            "what autograd keeps of the chains of kernels.*: docs/models/memory.md"},
-          {"loss_copies", loss, "memory.loss_bytes_per_logit, split_loss_bytes_per_logit"},
-          {"step_temporaries", std::max(at_step - live.peak - loss - eager, Bytes()),
+          {"loss_copies", scratch.loss, "memory.loss_bytes_per_logit, split_loss_bytes_per_logit"},
+          {"attention_scores", scratch.scores,
+           "squares that unfused attention has beside its probabilities: docs/models/memory.md"},
+          {"step_temporaries",
+           std::max(at_step - live.peak - scratch.loss - scratch.scores - eager, Bytes()),
            "memory.step_bytes_per_parameter, as far as they exceed the peak of the passes"},
           {"buckets", framework_.buckets, "memory.buckets"}};
 }
@@ -296,7 +326,8 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
   Bytes room = device.memory;
   for (const MemoryItem& item : out) room = room - item.bytes;
   Bytes tensors = live.peak;
-  for (MemoryItem& item : framework_tensors(live, calls)) {
+  const Scratch scratch = scratch_at(live);
+  for (MemoryItem& item : framework_tensors(live, scratch, calls)) {
     tensors += item.bytes;
     if (item.bytes.value > 0) out.push_back(std::move(item));
   }
@@ -309,8 +340,7 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
                    "PyTorch CUDACachingAllocator: blocks go back to the stream that they were "
                    "allocated on"});
   }
-  const Bytes gap = most(calls, &BlockNeeds::gap);
-  out.push_back(allocator_reserve(tensors, framework_, gap, room - idle));
+  out.push_back(allocator_reserve(tensors, framework_, scratch.gap, room - idle));
   return out;
 }
 

@@ -19,8 +19,8 @@ namespace plait {
 
 struct MemoryItem {
   std::string name;  // "cuda_context", "communicator_buffers", "workspace", "stream_pools",
-                     // "allocator_reserve", "loss_copies", "step_temporaries", "buckets",
-                     // "eager_intermediates"
+                     // "allocator_reserve", "loss_copies", "attention_scores",
+                     // "step_temporaries", "buckets", "eager_intermediates"
   Bytes bytes;
   std::string source;  // where the number comes from
 };
@@ -47,6 +47,8 @@ class StageOverheads {
   StageOverheads(const Plan& plan, const Cluster& cluster, const FrameworkMemory& framework = {},
                  const Kernels& kernels = {}, std::int64_t further = 0);
 
+  /// What an op has beside the plan's tensors while it runs.
+  Bytes beside(const Op& op) const;
   /// As `memory_overheads`.
   std::vector<MemoryItem> of(std::size_t stage, const StageMemory& live, std::size_t kind = 0);
 
@@ -54,24 +56,28 @@ class StageOverheads {
   struct BlockNeeds {
     std::vector<NeededCommunicator> communicators;
     std::int64_t updated = 0;  // parameters that a rank's optimizer updates
-    Bytes loss, gap;           // copies of one microbatch's logits, and free between them
+  };
+  struct Scratch {
+    Bytes loss, gap;  // copies of one microbatch's logits, and free between them
+    Bytes scores;     // of unfused attention
   };
   BlockNeeds needs_of(const Block& block) const;
+  Scratch scratch_of(const Op& op) const;
+  Scratch scratch_at(const StageMemory& live) const;
   Bytes loss_copies(const CrossEntropy& loss, const Op& op) const;
   Bytes buffers(const NeededCommunicator& c, std::size_t stage);
   Bytes ring_buffers(const GroupPlacement& group, CollectiveKind kind) const;
   Bytes pair_buffers(const GroupPlacement& group) const;
   MemoryItem communicator_buffers(std::size_t stage, const std::vector<std::int64_t>& calls);
-  std::vector<MemoryItem> framework_tensors(const StageMemory& live,
+  std::vector<MemoryItem> framework_tensors(const StageMemory& live, const Scratch& scratch,
                                             const std::vector<std::int64_t>& calls) const;
   Bytes eager_intermediates(const StageMemory& live) const;
-  /// In a block that the stage calls.
-  Bytes most(const std::vector<std::int64_t>& calls, Bytes BlockNeeds::*what) const;
   Bytes idle_pools(std::size_t stage, const StageMemory& live) const;
 
   const Plan& plan_;
   const Cluster& cluster_;
   FrameworkMemory framework_;
+  bool softmax_alone_;  // a kernel of its own reads the scores' gradient and writes another
   std::int64_t further_;
   std::vector<BlockNeeds> blocks_;
   std::vector<double> intermediates_;  // by tensor: bytes per byte of it
@@ -83,8 +89,8 @@ class StageOverheads {
 };
 
 /// Overheads of one rank of `stage`, given its live tensors at their peak (which the allocator
-/// rounds). Temporaries of the optimizer step count as far as they raise the peak: activations are
-/// gone then.
+/// rounds), with those of the peak's op. Temporaries of the optimizer step count as far as they
+/// raise the peak: activations are gone then.
 std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
                                          const StageMemory& live, const Cluster& cluster,
                                          std::size_t kind = 0,

@@ -1,6 +1,7 @@
 #include "costmodel/stage_use.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "plan/places.h"
 #include "plan/repeats.h"
@@ -23,12 +24,13 @@ void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& clust
   }
 }
 
-void find_fullest_role(const Plan& plan, std::size_t stage, bool curve, StageUse& use) {
+void find_fullest_role(const Plan& plan, std::size_t stage, bool curve,
+                       const std::function<Bytes(const Op&)>& beside, StageUse& use) {
   for (std::int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
     const Role role = role_of(plan, rank);
     const auto known = [&](const RoleUse& r) { return r.role == role; };
     if (std::ranges::any_of(use.roles, known)) continue;
-    StageMemory live = live_memory(plan, stage, curve, Place::kDevice, role);
+    StageMemory live = LiveMemory(plan, role, beside).of(stage, curve);
     use.roles.push_back({role, live.peak});
     if (use.roles.size() > 1 && live.peak <= use.live.peak) continue;
     use.live = std::move(live), use.position = rank;
@@ -46,8 +48,8 @@ class StagesInUse {
         placement_(placement),
         curve_(curve),
         further_(further),
-        memory_(plan),
-        overheads_(plan, cluster, framework, kernels, further) {}
+        overheads_(plan, cluster, framework, kernels, further),
+        memory_(plan, Role{}, beside_) {}
 
   std::vector<StageUse> all() {
     std::vector<StageUse> out;
@@ -57,7 +59,7 @@ class StagesInUse {
   StageUse of(std::size_t stage) {
     StageUse use;
     if (plan_.servers.any()) {
-      find_fullest_role(plan_, stage, curve_, use);
+      find_fullest_role(plan_, stage, curve_, beside_, use);
     } else {
       use.live = further_ > 0 ? memory_.of_longer(stage, further_) : memory_.of(stage, curve_);
     }
@@ -72,8 +74,9 @@ class StagesInUse {
   const std::vector<std::int64_t>& placement_;
   bool curve_;
   std::int64_t further_;  // microbatches beside those of the plan
-  LiveMemory memory_;
   StageOverheads overheads_;
+  std::function<Bytes(const Op&)> beside_ = [this](const Op& op) { return overheads_.beside(op); };
+  LiveMemory memory_;
 };
 
 }  // namespace

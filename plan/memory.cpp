@@ -34,7 +34,8 @@ struct LiveMemory::BlockTouches {
   std::vector<MemoryTouch> once;     // members that are always there, the same in any microbatch
   std::vector<MemoryTouch> staying;  // members that are always there, one for each microbatch
   std::vector<MemoryTouch> passing;  // all others that outlive the call
-  std::vector<std::int64_t> within;  // bytes of the call's own members, by op
+  std::vector<std::int64_t> within;  // bytes of the call's own members and beside, by op
+  std::vector<std::int64_t> beside;  // of these, what is no tensor of the plan; empty: nothing
   std::int64_t most_within = 0;
 };
 
@@ -243,6 +244,10 @@ class LiveMemory::StageWalk {
       }
     }
     out.peak = Bytes(std::max<std::int64_t>(peak, 0));
+    if (calls_.empty()) return;
+    out.peak_block = calls_[peak_call_].block, out.peak_at = peak_at_;
+    const auto& beside = blocks_[out.peak_block].beside;
+    if (!beside.empty()) out.beside = Bytes(beside[peak_at_]), out.peak = out.peak - out.beside;
   }
   void attribute(StageMemory& out) const {
     std::map<TensorId, LiveTensor> at_peak;
@@ -301,23 +306,6 @@ std::vector<std::size_t> a_stage_of_each_block(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Stream> allocating_streams(const Plan& plan) {
-  std::vector<Stream> out(plan.tensors.size(), Stream::kCompute);
-  std::vector<bool> known(plan.tensors.size());
-  for (const Block& block : plan.blocks) {
-    for (const Op& op : block.ops) {
-      for (const Operand& o : op.operands) {
-        const TensorId root = storage_of(plan, o.tensor);
-        if (o.use != Use::kWrite || known[root] || plan.tensors[root].persistent) continue;
-        known[root] = true;
-        const bool apart = op.stream == Stream::kParamGather || op.stream == Stream::kGradSync;
-        if (apart) out[root] = op.stream;
-      }
-    }
-  }
-  return out;
-}
-
 LiveMemory::LiveMemory(const Plan& plan, Place place, Role role)
     : LiveMemory(plan, place, role, std::vector<bool>(plan.tensors.size(), true)) {}
 
@@ -347,6 +335,19 @@ LiveMemory::LiveMemory(const Plan& plan, Place place, Role role, const std::vect
       }
     }
     for (const std::int64_t n : out.within) out.most_within = std::max(out.most_within, n);
+  }
+}
+
+LiveMemory::LiveMemory(const Plan& plan, Role role, const std::function<Bytes(const Op&)>& beside)
+    : LiveMemory(plan, Place::kDevice, role) {
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    BlockTouches& out = blocks_[b];
+    for (const Op& op : plan.blocks[b].ops) {
+      const std::size_t i = out.beside.size();
+      out.beside.push_back(beside(op).value);
+      out.within[i] += out.beside[i];
+      out.most_within = std::max(out.most_within, out.within[i]);
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -41,19 +42,15 @@ struct MemoryPoint {
 };
 
 struct StageMemory {
-  Bytes peak;                       // memory of live tensors
-  std::int64_t peak_op = 0;         // flat op index
+  Bytes peak;                // memory of live tensors
+  Bytes beside;              // what the peak's op has beside them
+  std::int64_t peak_op = 0;  // flat op index
+  BlockId peak_block = 0;    // and where that op is in the plan
+  std::size_t peak_at = 0;
   BytesByClass by_class;            // at the peak
   std::vector<LiveTensor> at_peak;  // largest first
   std::vector<MemoryPoint> curve;   // filled when asked for: one point per change
 };
-
-/// The stream on which each tensor is allocated. PyTorch's caching allocator gives a freed block
-/// back to that stream and to no other (c10/cuda/CUDACachingAllocator.cpp, first comment).
-/// Frameworks allocate what gathers and reductions of shards write on streams of their own
-/// (fsdp_copies.cpp); all other tensors, those of other collectives too, on the compute stream,
-/// which calls them. By tensor.
-std::vector<Stream> allocating_streams(const Plan& plan);
 
 /// The memory of one stage after another: what blocks do to it is looked up once. What lives within
 /// a call is the same in every call of a block. The plan outlives it.
@@ -62,6 +59,8 @@ class LiveMemory {
   explicit LiveMemory(const Plan& plan, Place place = Place::kDevice, Role role = {});
   /// Of the tensors whose turn it is in `counted`, by tensor.
   LiveMemory(const Plan& plan, Place place, Role role, const std::vector<bool>& counted);
+  /// The peak is where tensors and what ops have `beside` them, while they run, are the most.
+  LiveMemory(const Plan& plan, Role role, const std::function<Bytes(const Op&)>& beside);
   ~LiveMemory();
   LiveMemory(const LiveMemory&) = delete;
   LiveMemory& operator=(const LiveMemory&) = delete;

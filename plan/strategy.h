@@ -197,6 +197,7 @@ struct FsdpOptions {
   NoSync no_sync = NoSync::kNever;
   ReplicaSums replica_sums = ReplicaSums::kEachMicrobatch;
 
+  /// Of several microbatches: the last one, or the only one, is reduced at once.
   bool sums_whole(int zero_stage, std::int64_t pp) const {
     const bool now = no_sync == NoSync::kAlways || (no_sync != NoSync::kNever && pp > 1);
     return zero_stage >= 2 && now;
@@ -265,7 +266,8 @@ struct Strategy {
 
   /// Gradients are written one by one, in the weights' type, and copied to what is reduced.
   bool copies_gradients() const { return zero_stage == 3 && fsdp.copies != FsdpCopies::kNone; }
-  /// Whole gradients add up over a step's microbatches, and are sharded behind the last one.
+  /// Whole gradients add up over a step's microbatches, where it has several, and are sharded
+  /// behind the last one.
   bool sums_whole_gradients() const { return fsdp.sums_whole(zero_stage, mesh[Axis::kPp]); }
   /// Ranks that work on different sequences.
   std::int64_t replicas() const {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/spelling.h"
+#include "core/units.h"
 #include "model/presets.h"
 #include "plan/strategies/stage_tp.h"
 #include "scenarios/file_kind.h"
@@ -152,6 +153,18 @@ void warn_of_idle_exchange(Scenario& s, const Origins& origins) {
       "reduce_scatter");
 }
 
+/// Of a device that has matrix units, but none for bf16, which is the default.
+void warn_of_slow_products(const Device& d, const Precision& p,
+                           std::vector<std::string>& warnings) {
+  const bool in_bf16 = p.products() == DType::kBf16;
+  const bool has_other_units = d.peak_fp16 > d.peak_fp32;
+  if (!in_bf16 || !has_other_units || d.peak_bf16 > d.peak_fp32) return;
+  warnings.push_back(fmt::format(
+      "W014: {} has no matrix units for bf16: products take the rate of fp32, {}, where fp16 has "
+      "{}: set workload.precision to \"fp16\" if that is what runs",
+      d.name, to_text(d.peak_bf16), to_text(d.peak_fp16)));
+}
+
 /// What is asked of the model: a workload to train on, or requests to serve.
 void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   require_one_task(root);
@@ -184,6 +197,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;
   out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;
+  if (!out.serving) warn_of_slow_products(out.cluster.device, out.workload.precision, out.warnings);
   if (out.serving) resolve_memory_share(*root.find("serving"), out.cluster.device, *out.serving);
   if (out.serving) resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
   if (out.serving) resolve_batches(*root.find("serving"), out.cluster.device, *out.serving);

@@ -100,10 +100,12 @@ class LeastMemory {
   using OfStage = MemoryOfShape::OfStage;
 
  public:
+  /// `sums_whole`: sharded gradients add up whole before they are reduced.
   LeastMemory(const Scenario& s, const Layout& l, const Pieces& pieces, const ShardSizes& kept,
-              const ShardSizes& again)
+              const ShardSizes& again, bool sums_whole)
       : s_(s),
         l_(l),
+        sums_whole_(sums_whole),
         pieces_(pieces),
         kept_(kept),
         again_(again),
@@ -120,8 +122,6 @@ class LeastMemory {
   }
 
  private:
-  /// Sharded gradients add up whole before they are reduced.
-  bool sums_whole() const { return s_.strategy.fsdp.sums_whole(l_.zero_stage, l_.pp); }
   bool loops() const { return pieces_.places.shape == PipelineShape::kLoop; }
 
   // ---- the state of training
@@ -137,7 +137,7 @@ class LeastMemory {
       out += share * size_of(p.gradients);
     }
     if (leaves) return out;
-    if (on.zero_stage >= 2 && sums_whole()) out += parameters * size_of(p.gradients);
+    if (on.zero_stage >= 2 && sums_whole_) out += parameters * size_of(p.gradients);
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
     return out + share * optimizer;
@@ -182,7 +182,7 @@ class LeastMemory {
   bool copies() const { return l_.zero_stage < 3 && loops(); }
   /// Gradients of one microbatch, from the first one that is written until they are reduced.
   std::int64_t gradients(const LayerSizes& layer) const {
-    if (sums_whole()) return 0;  // they stay
+    if (sums_whole_) return 0;  // they stay
     return ((all_.zero_stage >= 2 ? layer.parameters : 0) +
             (of_experts_.zero_stage >= 2 ? layer.experts : 0)) *
            size_of(written_gradients(s_.strategy, s_.workload.precision));
@@ -211,6 +211,7 @@ class LeastMemory {
 
   const Scenario& s_;
   const Layout& l_;
+  bool sums_whole_;
   const Pieces& pieces_;
   const ShardSizes &kept_, &again_;
   Sharers all_, of_experts_;
@@ -255,7 +256,8 @@ MemoryOfShape::OfStage Bounds::memory_of_stage(std::int64_t stage, const Layout&
 /// Of the fullest stage, or of one that is too large for any device. The first stage holds the most
 /// passes, the last has the head; the second may hold more layers of the larger kind.
 Bytes Bounds::memory(const Layout& l, MemoryOfShape& shape) const {
-  const LeastMemory least(scenario_, l, shape.pieces, shape.sizes->kept, shape.sizes->again);
+  const LeastMemory least(scenario_, l, shape.pieces, shape.sizes->kept, shape.sizes->again,
+                          sums_whole(l));
   const bool loops = shape.pieces.places.shape == PipelineShape::kLoop;
   const std::int64_t stages[] = {0, l.pp - 1, 1};
   const std::size_t count = l.pp == 1 ? 1 : loops && l.pp > 2 ? 3 : 2;

@@ -135,7 +135,7 @@ std::int64_t Bounds::microbatches(const Layout& l) const {
 }
 
 bool Bounds::sums_whole(const Layout& l) const {
-  return scenario_.strategy.fsdp.sums_whole(l.zero_stage, l.pp);
+  return microbatches_of_replica(l) > 1 && scenario_.strategy.fsdp.sums_whole(l.zero_stage, l.pp);
 }
 
 bool Bounds::writes(const Layout& l) const {

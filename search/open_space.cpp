@@ -48,9 +48,13 @@ Words<E> words_of(std::initializer_list<E> values) {
 
 std::int64_t size_of(const SearchField& field, const std::string& text) {
   const auto value = parse_number<std::int64_t>(text);
+  constexpr std::int64_t kLastZeroStage = 3;
+  const bool of_zero = field.path == "strategy.zero_stage";
   std::int64_t least = 1;
-  if (field.path == "strategy.zero_stage" || field.path.ends_with(".prefetch")) least = 0;
+  if (of_zero || field.path.ends_with(".prefetch")) least = 0;
   if (field.path == "strategy.recompute.layers") least = -1;
+  if (of_zero && (!value || *value < least || *value > kLastZeroStage))
+    refuse(field, text, fmt::format("an integer from {} to {}", least, kLastZeroStage));
   if (!value || *value < least)
     refuse(field, text, fmt::format("an integer of at least {}", least));
   return *value;

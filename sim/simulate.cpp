@@ -29,8 +29,7 @@ void require_world(const Plan& plan, const Cluster& cluster,
   }
   if (flows && !plan.stage_tp.empty()) {
     throw refusal("S054", "the flow network knows no stages of different tensor-parallel degrees",
-                  "cluster.network", "\"analytic\" with strategy.stage_tp",
-                  "set cluster.network to \"analytic\"");
+                  "network", "\"analytic\" with strategy.stage_tp", "set network to \"analytic\"");
   }
   PLAIT_CHECK(placement.empty() || static_cast<std::int64_t>(placement.size()) == ranks,
               "a placement that does not name a device for each rank");

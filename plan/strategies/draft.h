@@ -221,6 +221,10 @@ struct Draft {
     tensors.push_back(std::move(t));
     return static_cast<TensorId>(tensors.size() - 1);
   }
+  bool sums_whole_gradients() const {
+    const bool several = workload.global_batch > strategy.replicas() * workload.micro_batch;
+    return several && strategy.sums_whole_gradients();
+  }
   /// All blocks that compute on activations, in no particular meaning but fixed order.
   template <class F>
   void for_each_block(F&& f) {

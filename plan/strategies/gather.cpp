@@ -156,7 +156,7 @@ class GatherPlan {
     if (!held.contains(u)) return false;
     if (is_root(d_.strategy, u.kind)) return !forward || !root_is_done_with_;
     const bool pipelines = d_.mesh()[Axis::kPp] > 1;
-    if (pipelines && d_.strategy.sums_whole_gradients() && left_whole_.contains(u)) return true;
+    if (pipelines && d_.sums_whole_gradients() && left_whole_.contains(u)) return true;
     if (reshards(u)) return false;
     return pipelines || !forward;
   }

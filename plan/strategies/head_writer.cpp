@@ -11,7 +11,8 @@ std::int64_t loss_pieces(const Draft& d) {
   if (pieces == 1) return 1;
   if (d.mesh().size_of(kTensorAxes) > 1 || splits_backward(d.strategy.pipeline.schedule)) {
     throw refusal("S071", "a loss in pieces is not split over ranks, nor its backward pass in two",
-                  "workload.loss_pieces", "1 with tensor parallelism and zero-bubble schedules",
+                  "workload.loss_pieces",
+                  "1 with tensor parallelism and schedules that split the backward pass",
                   "remove it");
   }
   const std::int64_t ranks = d.mesh().size_of(kContextAxes);

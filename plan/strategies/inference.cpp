@@ -50,7 +50,7 @@ void cast_inputs(Draft& d, Block& block, const ServingPrecision& precision) {
 }
 
 /// The weight becomes rows of packed bytes; the product says what they stand for.
-void pack(Draft& d, Op& op, WeightFormat format) {
+void pack(Draft& d, Op& op, WeightFormat format, const char* field) {
   MatMul* g = body_of<MatMul>(op);
   if (g == nullptr || format == WeightFormat::kPlain) return;
   g->weights = format;
@@ -61,7 +61,7 @@ void pack(Draft& d, Op& op, WeightFormat format) {
     throw refusal("S060",
                   w.name + " has rows of " + std::to_string(row.global) + " weights, which " +
                       std::string(name_of(format)) + " cannot pack",
-                  "serving.weights", "rows of whole blocks", "choose another format");
+                  field, "rows of whole blocks", "choose another format");
   }
   row.global = bytes / 256;
   w.dtype = DType::kInt8;
@@ -87,11 +87,12 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
     for (Op& op : block.ops) {
       if (is_router(d, op)) continue;
       const bool experts = multiplies_by_experts(d, op);
-      pack(d, op, experts ? precision.experts : precision.weights);
+      experts ? pack(d, op, precision.experts, "serving.expert_weights")
+              : pack(d, op, precision.weights, "serving.weights");
       if (experts) body_of<MatMul>(op)->served = precision.fused_experts;
     }
   }
-  for (Op& op : d.head_forward.ops) pack(d, op, precision.head);
+  for (Op& op : d.head_forward.ops) pack(d, op, precision.head, "serving.head_weights");
 }
 
 void sample_tokens(Draft& d, const Step& step) {

@@ -49,7 +49,7 @@ void require_offload(const Draft& d) {
                   "\"none\" with strategy.pipeline.schedule = \"dualpipe\"",
                   "set it to \"none\", or the schedule to \"dualpipe-v\"");
   }
-  if (o.state() && d.strategy.sums_whole_gradients()) {
+  if (o.state() && d.sums_whole_gradients()) {
     throw refusal("S193",
                   "gradients that leave the device do so from each microbatch's shards, not once "
                   "they have added up",

@@ -67,7 +67,7 @@ class StepEnd {
   }
   /// Stale gradients are set to zero when they have been pushed.
   bool starts_from_zero(const Unit& unit) const {
-    const bool adds_up = unit.zero_stage < 2 || d_.strategy.sums_whole_gradients();
+    const bool adds_up = unit.zero_stage < 2 || d_.sums_whole_gradients();
     return adds_up && d_.strategy.parameter_server.staleness == 0;
   }
   Block zero(const Unit& unit) const {

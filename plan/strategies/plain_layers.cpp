@@ -11,12 +11,13 @@ namespace {
 void require_layers(const Draft& d) {
   const Precision& p = d.workload.precision;
   if (p.plain_first + p.plain_last <= d.model.layers) return;
-  throw refusal("S136",
-                std::to_string(p.plain_first) + " plain layers at the start and " +
-                    std::to_string(p.plain_last) + " at the end of a model of " +
-                    std::to_string(d.model.layers),
-                "workload.precision.plain_last", "no more than model.layers in all",
-                "lower workload.precision.plain_first or plain_last");
+  throw refusal(
+      "S136",
+      std::to_string(p.plain_first) + " plain layers at the start and " +
+          std::to_string(p.plain_last) + " at the end of a model of " +
+          std::to_string(d.model.layers),
+      p.plain_last > 0 ? "workload.precision.plain_last" : "workload.precision.plain_first",
+      "no more than model.layers in all", "lower workload.precision.plain_first or plain_last");
 }
 
 /// "layer.forward" becomes "layer.plain.forward".

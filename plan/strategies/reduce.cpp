@@ -339,7 +339,7 @@ Program GradientReduction::in_buckets(const Program& program) {
 
 Program GradientReduction::into_shards(const Program& program) {
   Draft& d = parts_->d;
-  const bool once = d.strategy.sums_whole_gradients();
+  const bool once = d.sums_whole_gradients();
   const std::vector<Ready> ready = completions(d, program, !once);
   std::map<UnitInstance, std::int64_t> count, of;  // microbatches
   for (const Ready& r : ready) {

@@ -52,7 +52,7 @@ class Packer {
     const Precision& p = d_.workload.precision;
     const bool served = d_.strategy.parameter_server.any();
     const bool sharded_weights = stage_ == 3, sharded_gradients = stage_ >= 2;
-    const bool afresh = sharded_gradients && !d_.strategy.sums_whole_gradients();
+    const bool afresh = sharded_gradients && !d_.sums_whole_gradients();
     unit_.weight_buffer = flat(".weights", whole_, weight_type(d_, unit_), TensorClass::kWeight,
                                !sharded_weights && !unit_.passes);
     unit_.gradient_buffer = flat(".gradients", whole_, afresh ? written_gradients(d_) : p.gradients,
@@ -345,7 +345,7 @@ void pack_units(Draft& d) {
     if (!unit.trained() && unit.zero_stage < 3) unit.zero_stage = 0;  // which shards no weights
     Packer(d, kind).pack();
   }
-  if (d.strategy.zero_stage >= 2 && !d.strategy.sums_whole_gradients()) write_gradients_afresh(d);
+  if (d.strategy.zero_stage >= 2 && !d.sums_whole_gradients()) write_gradients_afresh(d);
 }
 
 BlockId Draft::add_block(Block block) {

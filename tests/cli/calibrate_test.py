@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from plait_command import PLAIT, SOURCE, CommandTest, plait, read_scenario
+from plait_command import TINY, PLAIT, SOURCE, CommandTest, plait, read_scenario
 
 TINY_CPU = SOURCE / "scenarios" / "tiny" / "tiny-cpu.json"
 HAS_REALRUN = "OpenBLAS" not in plait("bench", "compute", "--quick", "-o", "/dev/null").err
@@ -66,6 +66,14 @@ class Calibrate(CommandTest):
         self.assertEqual(other.code, 2)
         self.assertIn("K006", other.err)
         self.assertIn("tiny.json", other.err)
+
+    def test_a_processors_calibration_is_for_no_gpu(self):
+        raw, fitted = self.bench("copy"), self.folder / "host.json"
+        self.assertEqual(plait("calibrate", raw, "-o", fitted).code, 0)
+        refused = plait("run", TINY, "--set", f"calibration={fitted}")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("K006", refused.err)
+        self.assertEqual(plait("run", TINY_CPU, "--set", f"calibration={fitted}").code, 0)
 
     def test_rows_say_what_was_measured_on_what(self):
         rows = rows_of(self.bench("copy"))

@@ -341,6 +341,21 @@ TEST(Eager, SoftmaxOfPyTorchStaysBehindTheMemoryAsPublished) {
   expect(Pass::kForward, b200(), 57.73), expect(Pass::kBackward, b200(), 168.60);
 }
 
+TEST(Eager, WhatAFasterMemoryWouldGainIsWhatIsBookedToIt) {
+  CostModel costs;
+  costs.kernels = all_eager();
+  const double faster = 1.001;
+  Device device = h100();
+  device.memory_bandwidth = device.memory_bandwidth * faster;
+  for (const Compute& op : {Compute(norm(Pass::kForward)), Compute(norm(Pass::kBackward)),
+                            Compute(Rope{.rows = kRows, .width = kWidth})}) {
+    const Cost cost = costs.compute(op, h100());
+    const double gained = (cost.total() - costs.compute(op, device).total()).value;
+    const double booked = cost.share[kMemoryBandwidth].value * (1 - 1 / faster);
+    EXPECT_NEAR(gained, booked, 0.02 * booked);
+  }
+}
+
 TEST(Eager, AFrameworksFlashAttentionIsTheOneThatRuns) {
   Attention op;
   op.batch = 1, op.heads = op.kv_heads = 32, op.head_dim = 128;

@@ -226,6 +226,41 @@ TEST(Memory, AStreamKeepsWhatItHadForItself) {
   EXPECT_EQ(item(items, "stream_pools"), Bytes((3 + 2 - 3) << 20));
 }
 
+/// The second op has `beside` MiB that are no tensor.
+StageMemory with_scratch(const Plan& plan, std::int64_t beside) {
+  const Op* second = &plan.blocks[0].ops[1];
+  const LiveMemory memory(plan, Role{},
+                          [&](const Op& op) { return Bytes(&op == second ? beside << 20 : 0); });
+  return memory.of(0);
+}
+
+TEST(Memory, WhatOpsHaveBesideTensorsCountsWhereThePeakIs) {
+  const Plan plan = plan_of_two_streams();
+  const StageMemory little = with_scratch(plan, 1), much = with_scratch(plan, 2);
+  EXPECT_EQ(little.peak, Bytes(3 << 20)) << "of the first op";
+  EXPECT_EQ(little.beside, Bytes());
+  EXPECT_EQ(much.peak, Bytes(2 << 20));
+  EXPECT_EQ(much.beside, Bytes(2 << 20));
+  EXPECT_EQ(much.peak_at, 1U);
+}
+
+TEST(Memory, UnfusedAttentionHasScoresBesideItsProbabilities) {
+  Attention op;
+  op.batch = 2, op.heads = 3, op.seq_q = op.seq_kv = 64, op.head_dim = 16, op.fused = false;
+  const std::int64_t square = std::int64_t{2} * 3 * 64 * 64 * 2;
+  const auto scores = [&](Pass pass, Fusion softmax) {
+    op.pass = pass;
+    Kernels kernels;
+    kernels.softmax = softmax;
+    const auto items = memory_overheads(plan_with(op, 1), 0, live(kGiB), cluster_of("hgx-h100", 1),
+                                        0, {}, kernels);
+    return item(items, "attention_scores").value;
+  };
+  EXPECT_EQ(scores(Pass::kForward, Fusion::kEager), square);
+  EXPECT_EQ(scores(Pass::kBackward, Fusion::kFused), square) << "softmax works in place";
+  EXPECT_EQ(scores(Pass::kBackward, Fusion::kEager), 2 * square);
+}
+
 TEST(Memory, WhereMemoryIsShortStreamsGiveBackWhatTheyDoNotUse) {
   const Plan plan = plan_of_two_streams();
   StageMemory live = live_memory(plan, 0);
@@ -234,13 +269,14 @@ TEST(Memory, WhereMemoryIsShortStreamsGiveBackWhatTheyDoNotUse) {
     EXPECT_NE(i.name, "stream_pools");
 }
 
-TEST(Memory, EagerChainsKeepIntermediatesOfWhatIsLive) {
+TEST(Memory, EagerNormsKeepIntermediatesAsLongAsTheirStatistics) {
   Plan plan = plan_with(Norm{Pass::kForward, NormKind::kRmsNorm, 100, 64}, 1);
-  plan.tensors.resize(1);
-  plan.tensors[0].dtype = DType::kBf16;
-  plan.blocks[0].ops[0].operands = {{0, Use::kWrite}};
+  plan.tensors.resize(2);
+  plan.tensors[0].dtype = DType::kBf16, plan.tensors[1].dtype = DType::kFp32;
+  plan.blocks[0].ops[0].operands = {{0, Use::kWrite}, {1, Use::kWrite}};
   StageMemory at = live(kGiB);
-  at.at_peak = {{0, 3, Bytes(3 * 100 * 64 * 2)}};  // three microbatches' outputs
+  at.at_peak = {{0, 1, Bytes(100 * 64 * 2)},  // what another op reads
+                {1, 3, Bytes(3 * 100 * 4)}};  // of three microbatches
   Kernels eager;
   eager.norm = Fusion::kEager;
   const auto items = memory_overheads(plan, 0, at, cluster_of("dgx-a100", 1), 0, {}, eager);

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "plan/allocating_streams.h"
 #include "plan/schedule.h"
 #include "tests/plan/tiny.h"
 
@@ -231,6 +232,16 @@ TEST(Pools, ShareTheTensorsAmongThemAndAreNeverSmallerThanThePeak) {
   }
   EXPECT_EQ(counted_in_pools, stays(plan, 0).size());
   EXPECT_GE(sum, live_memory(plan, 0).peak);
+}
+
+TEST(Fsdp, TheGradientsOfOneMicrobatchDoNotAddUpWhole) {
+  const auto peak = [](std::int64_t microbatches, NoSync no_sync) {
+    Strategy strategy = split({.fsdp = 2});
+    strategy.zero_stage = 3, strategy.fsdp.no_sync = no_sync;
+    return live_memory(make_plan(tiny_llama(), tiny_workload(2 * microbatches), strategy), 0).peak;
+  };
+  EXPECT_EQ(peak(1, NoSync::kAlways), peak(1, NoSync::kNever));
+  EXPECT_GT(peak(2, NoSync::kAlways), peak(2, NoSync::kNever));
 }
 
 TEST(Fsdp, WithoutReshardingAllWeightsAreGatheredAtOnce) {

@@ -55,6 +55,18 @@ TEST(Documents, WithoutEffectAreWarnedAbout) {
   }
 }
 
+TEST(Precision, OfGpusThatHaveNoUnitsForItIsWarnedAbout) {
+  const auto warnings = [](const std::string& cluster, const std::string& precision) {
+    return parse(scenario("{}"), {{"cluster", cluster}, {"workload.precision", precision}})
+        .warnings;
+  };
+  const std::vector<std::string> found = warnings("dgx-v100", "bf16");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].starts_with("W014: v100")) << found[0];
+  EXPECT_TRUE(warnings("dgx-v100", "fp16").empty());
+  EXPECT_TRUE(warnings("dgx-a100", "bf16").empty());
+}
+
 TEST(Adapters, AreReadWithTheirTargetsAndAreAllFourProductsByDefault) {
   const auto lora = [](const std::string& text) {
     return parse(scenario("{}"), {{"workload.lora", text}}).workload.lora;
