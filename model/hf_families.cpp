@@ -66,18 +66,17 @@ Model read_phi3(HfReader& config) {
   return m;
 }
 
-/// GELU in a gated MLP, and one matrix for embedding and output. Where both keys of the activation
-/// stand, the class takes the longer one.
-Model read_gemma(HfReader& config, const LlamaDefaults& defaults) {
+/// GELU in a gated MLP, and one matrix for embedding and output.
+Model read_gemma(HfReader& config, LlamaDefaults defaults) {
+  defaults.tied_embeddings = defaults.gemma = true;
   Model m = read_llama_sizes(config, defaults);
   m.head_dim = config.size({"head_dim"}, kMaxHeads, 256);
-  m.activation = read_activation(config, {"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   return m;
 }
 
 Model read_gemma1(HfReader& config) {
-  return read_gemma(config, {256000, 3072, 24576, 28, 16, 16, 8192, true});
+  return read_gemma(config, {256000, 3072, 24576, 28, 16, 16, 8192});
 }
 
 /// Norms of what branches add too. Left out are the caps of attention scores and logits, and the
@@ -91,7 +90,7 @@ void read_branch_norms(Model& m, HfReader& config) {
 }
 
 Model read_gemma2(HfReader& config) {
-  Model m = read_gemma(config, {256000, 2304, 9216, 26, 8, 4, 8192, true});
+  Model m = read_gemma(config, {256000, 2304, 9216, 26, 8, 4, 8192});
   read_windows(m, config, {.window = 4096, .every = 2});
   read_branch_norms(m, config);
   return m;
@@ -99,7 +98,7 @@ Model read_gemma2(HfReader& config) {
 
 /// The text's part.
 Model read_gemma3(HfReader& config) {
-  Model m = read_gemma(config, {262208, 2304, 9216, 26, 8, 4, 131072, true});
+  Model m = read_gemma(config, {262208, 2304, 9216, 26, 8, 4, 131072});
   m.qk_norm = true;
   const std::int64_t every = config.size({"sliding_window_pattern"}, kMaxLayers, 6);
   read_windows(m, config, {.window = 4096, .every = every});

@@ -36,6 +36,8 @@ Model layer_norm_model();
 struct LlamaDefaults {
   std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
   bool tied_embeddings = false;
+  /// GELU. Where both keys of the activation stand, the class takes the longer one.
+  bool gemma = false;
 };
 
 /// RMSNorm, gated MLP, rotary positions; what llama, mistral, qwen and deepseek share.

@@ -99,14 +99,21 @@ std::string profile_of_rule(const Rule& rule, const PublishedRun& run) {
   return std::string(rule.profile);
 }
 
-/// Where no rule names the software: DeepSpeed and PyTorch's FSDP by their names, else
-/// Megatron-Core for a layout that it, of the software that most people have, is known for.
+/// By its library, its Trainer or Accelerate.
+bool runs_hugging_faces(const PublishedRun& run) {
+  const std::string words = lower_case(run.framework + " " + run.source);
+  return mentions(words, "transformers") || mentions(words, "hugging face") ||
+         mentions(words, "huggingface") || mentions(words, "accelerate");
+}
+
+/// Where no rule names the software: DeepSpeed, Hugging Face's and PyTorch's FSDP by their names,
+/// else Megatron-Core for a layout that it, of the software that most people have, is known for.
 std::string by_layout(const PublishedRun& run) {
   const PublishedLayout& p = run.layout;
   const bool split = p.tp > 1 || p.pp > 1 || p.cp > 1 || p.ep > 1;
   const std::string words = lower_case(run.framework + run.source + p.fsdp + run.notes);
   if (mentions(words, "deepspeed")) return split ? "megatron-deepspeed-flash" : "deepspeed-zero3";
-  if (!split) return "pytorch";
+  if (!split) return runs_hugging_faces(run) ? "transformers" : "pytorch";
   return mentions(words, "fsdp") ? "torchtitan" : "megatron-core";
 }
 

@@ -281,6 +281,10 @@ TEST(HfConfig, ReadsGemmaWithWideHeadsAndPhi3) {
   EXPECT_EQ(total(gemma), 8'537'680'896);
   EXPECT_TRUE(gemma.gated_mlp && gemma.tied_embeddings);
   EXPECT_EQ(gemma.activation, ActivationKind::kGelu);
+  const ImportedModel newer = import_hf_config(
+      R"({"model_type": "gemma2", "hidden_activation": "gelu_pytorch_tanh"})", "config.json");
+  for (const std::string& assumed : newer.assumed_defaults)
+    EXPECT_EQ(assumed.find("hidden_act"), std::string::npos) << assumed;
   const Model phi = imported(R"({"model_type": "phi3", "hidden_act": "silu", "hidden_size": 3072,
       "intermediate_size": 8192, "num_attention_heads": 32, "num_hidden_layers": 32,
       "num_key_value_heads": 32, "sliding_window": 2047, "vocab_size": 32064})");

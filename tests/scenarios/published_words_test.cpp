@@ -273,6 +273,7 @@ TEST(PublishedWords, FrameworksByYearAndByLayout) {
   EXPECT_EQ(reads("somebody's page on FSDP"), "torchtitan");
   record["parallel"] = {{"dp", 16}};
   EXPECT_EQ(reads("somebody's page"), "pytorch");
+  EXPECT_EQ(reads("a page on the Trainer of Hugging Face"), "transformers");
   EXPECT_EQ(reads("a page on DeepSpeed"), "deepspeed-zero3");
 }
 
