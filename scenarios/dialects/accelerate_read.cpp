@@ -1,5 +1,3 @@
-#include "scenarios/dialects/accelerate.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,70 +7,12 @@
 #include "core/json.h"
 #include "core/parse_number.h"
 #include "core/spelling.h"
+#include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/yaml_map.h"
 
 namespace plait::accelerate {
 namespace {
-
-// ---- Writing ----
-
-void write_mesh(ExportDraft& d) {
-  const Mesh& mesh = d.scenario.strategy.mesh;
-  const Replicas r = replicas_of(d.scenario.strategy);
-  const std::int64_t cp = mesh.size_of(kContextAxes);
-  const bool splits = mesh.size_of(kTensorAxes) * cp > 1;
-  // parallelism_config.py refuses tp and cp together with plain replicas, and has no pp.
-  if (mesh[Axis::kPp] > 1 || (splits && r.dp > 1 && r.fsdp == 1)) return;
-  if (splits || (r.dp > 1 && r.fsdp > 1)) {
-    d.section("parallelism_config");
-    d.set("parallelism_config_dp_replicate_size", r.dp);
-    d.set("parallelism_config_dp_shard_size", r.fsdp);
-    d.set("parallelism_config_cp_size", cp);
-    d.set("parallelism_config_tp_size", mesh.size_of(kTensorAxes));
-  }
-  d.say({"strategy.cp", "strategy.tp"});
-  const int stage = d.scenario.strategy.zero_stage;
-  if (stage == 0 || stage == 3) d.say({"strategy.zero_stage", "strategy.dp", "strategy.fsdp"});
-}
-
-void write_fsdp(ExportDraft& d) {
-  const Strategy& s = d.scenario.strategy;
-  const bool full = s.recompute.kind == Recompute::kFull && s.recompute.layers < 0;
-  d.section("fsdp_config");
-  d.set("fsdp_version", 2);
-  d.set("fsdp_reshard_after_forward", json_bool(s.fsdp.reshard_after_forward));
-  d.set("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
-  const OffloadOptions& o = s.offload;
-  const bool on_host = o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu;
-  d.set("fsdp_offload_params", json_bool(on_host));
-  if (on_host) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
-  d.set("fsdp_activation_checkpointing", json_bool(full));
-  d.set("fsdp_cpu_ram_efficient_loading", "true");
-  d.set("fsdp_state_dict_type", "SHARDED_STATE_DICT");
-  d.say({"strategy.fsdp_options.reshard_after_forward"});
-  if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
-  if (s.fsdp.root) d.say({"strategy.fsdp_options.root"});  // what no layer wraps
-  if ((full || s.recompute.kind == Recompute::kNone) && s.recompute.every == 1) {
-    d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.layers"});
-  }
-}
-
-/// With FSDP gradients have the type of mixed_precision, on the wire too
-/// (accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin.set_mixed_precision).
-void write_gradients(ExportDraft& d) {
-  const Precision& p = d.scenario.workload.precision;
-  for (const auto& [path, type] : {std::pair("workload.precision.gradients", p.gradients),
-                                   std::pair("workload.precision.reduction", p.reduction)}) {
-    if (type == p.weights) {
-      d.say({path});
-    } else {
-      d.contradict(path);
-    }
-  }
-}
-
-// ---- Reading ----
 
 class Reading {
  public:
@@ -355,24 +295,6 @@ class Reading {
 };
 
 }  // namespace
-
-void write(ExportDraft& d) {
-  const Strategy& s = d.scenario.strategy;
-  const Precision& p = d.scenario.workload.precision;
-  const bool shards = s.zero_stage == 3;
-  d.set("compute_environment", "LOCAL_MACHINE");
-  d.set("distributed_type", shards ? "FSDP" : "MULTI_GPU");
-  d.set("mixed_precision", p.weights == DType::kFp32 ? "'no'" : std::string(name_of(p.weights)));
-  d.set("machine_rank", 0);
-  d.set("main_training_function", "main");
-  d.copy("num_machines", "cluster.nodes");
-  d.set("num_processes", d.scenario.cluster.world_size());
-  d.say({"cluster.devices_per_node", "workload.precision.weights"});
-  if (p.matmul == p.weights) d.say({"workload.precision.matmul"});
-  if (shards) write_gradients(d);
-  if (shards) write_fsdp(d);
-  write_mesh(d);
-}
 
 Imported read(const std::string& text, const std::string& file) {
   return Reading(text, file).read();
