@@ -173,9 +173,10 @@ class Reading {
     give(at + "version", "strategy.fsdp_options.copies",
          json_quote(version == 1 ? "fsdp1" : "fsdp2"));
     give(at + "auto_wrap_policy", "strategy.fsdp_options.root", "true");
-    const bool recompute = flag(at + "activation_checkpointing", false);
-    give(at + "activation_checkpointing", "strategy.recompute",
-         recompute ? R"("full")" : R"("none")");
+    // Or the script says so (TrainingArguments, gradient_checkpointing): then as in the base.
+    if (flag(at + "activation_checkpointing", false)) {
+      give(at + "activation_checkpointing", "strategy.recompute", R"("full")");
+    }
   }
 
   void deepspeed() {

@@ -41,7 +41,7 @@ void write_fsdp(ExportDraft& d) {
   d.say({"strategy.fsdp_options.reshard_after_forward"});
   if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
   if (s.fsdp.root) d.say({"strategy.fsdp_options.root"});  // what no layer wraps
-  if ((full || s.recompute.kind == Recompute::kNone) && s.recompute.every == 1) {
+  if (full && s.recompute.every == 1) {                    // without it the script may still say so
     d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.layers"});
   }
 }

@@ -40,6 +40,28 @@ TEST(ImportAccelerate, ShardedGradientsHaveTheTypeOfMixedPrecision) {
   EXPECT_EQ(precision("'no'").reduction, DType::kFp32);
 }
 
+// What the script says of it (TrainingArguments, gradient_checkpointing) no such file knows.
+TEST(ImportAccelerate, OnlyCheckpointingThatItTurnsOnIsItsOwn) {
+  const auto recompute = [](const std::string& more, const std::string& base) {
+    return imported(Dialect::kAccelerate,
+                    "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n"
+                    "  fsdp_version: 2\n" +
+                        more,
+                    base)
+        .strategy.recompute;
+  };
+  const std::string key = "  fsdp_activation_checkpointing: ";
+  for (const char* kind : {"full", "selective"}) {
+    const std::string base = std::string(kBase).substr(0, std::string(kBase).size() - 1) +
+                             R"(, "strategy": {"recompute": ")" + kind + R"("}})";
+    const Recompute of_base = parse_scenario(base, "base.json").strategy.recompute.kind;
+    EXPECT_EQ(recompute("", base).kind, of_base);
+    EXPECT_EQ(recompute(key + "false\n", base).kind, of_base);
+    EXPECT_EQ(recompute(key + "true\n", base).kind, Recompute::kFull);
+  }
+  EXPECT_EQ(recompute(key + "false\n", kBase).kind, Recompute::kNone);
+}
+
 TEST(ImportAccelerate, ReadsOffloadedParameters) {
   const Scenario s = imported(
       Dialect::kAccelerate,
