@@ -2,6 +2,13 @@
 // Accelerate's configuration file. Keys: src/accelerate/commands/config/config_args.py (at commit
 // 002dd35a), src/accelerate/parallelism_config.py (0422db7e) and the guide "FSDP1 vs FSDP2" of
 // github.com/huggingface/accelerate.
+//
+// With FSDP parameters are fp32 (accelerator.py, prepare_model, upcasts those that are trained) and
+// are gathered, and their gradients reduced, in the type of mixed_precision (utils/dataclasses.py,
+// FullyShardedDataParallelPlugin.set_mixed_precision). A shard of the sum is cast to the type of
+// its parameter before it is kept: FSDP1 by _cast_grad_to_param_dtype
+// (torch/distributed/fsdp/_runtime_utils.py), FSDP2 in foreach_reduce, as orig_dtype
+// (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).
 
 #include "scenarios/dialects/export_draft.h"
 

@@ -140,9 +140,9 @@ class Reading {
 
   void fsdp() {
     const std::string at = "fsdp_config.fsdp_";
-    for (const char* path : {"workload.precision.gradients", "workload.precision.reduction"}) {
-      give("mixed_precision", path, json_quote(weights_));
-    }
+    // Reduced in the type of mixed_precision, then cast to that of parameters: accelerate.h.
+    give("mixed_precision", "workload.precision.reduction", json_quote(weights_));
+    give("mixed_precision", "workload.precision.gradients", R"("fp32")");
     if (flag(at + "offload_params", false)) {
       give(at + "offload_params", "strategy.offload.optimizer", R"("cpu")");
       give(at + "offload_params", "strategy.offload.parameters", R"("cpu")");

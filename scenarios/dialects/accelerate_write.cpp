@@ -46,13 +46,12 @@ void write_fsdp(ExportDraft& d) {
   }
 }
 
-/// With FSDP gradients have the type of mixed_precision, on the wire too
-/// (accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin.set_mixed_precision).
 void write_gradients(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
-  for (const auto& [path, type] : {std::pair("workload.precision.gradients", p.gradients),
-                                   std::pair("workload.precision.reduction", p.reduction)}) {
-    if (type == p.weights) {
+  for (const auto& [path, as_done] :
+       {std::pair("workload.precision.gradients", p.gradients == DType::kFp32),
+        std::pair("workload.precision.reduction", p.reduction == p.weights)}) {
+    if (as_done) {
       d.say({path});
     } else {
       d.contradict(path);

@@ -28,16 +28,19 @@ tpu_env: []
   EXPECT_FALSE(kept.strategy.fsdp.reshard_after_forward);
 }
 
-// dataclasses.py, set_mixed_precision: parameters, reduction and buffers have one type.
-TEST(ImportAccelerate, ShardedGradientsHaveTheTypeOfMixedPrecision) {
+// dataclasses.py, set_mixed_precision: reduction has its type. A shard is kept as its parameter is
+// (_runtime_utils.py, _cast_grad_to_param_dtype), in fp32.
+TEST(ImportAccelerate, ShardsOfGradientsAreReducedInMixedPrecisionAndKeptInFp32) {
   const auto precision = [](const std::string& type) {
     return imported(Dialect::kAccelerate, "distributed_type: FSDP\nmixed_precision: " + type + "\n")
         .workload.precision;
   };
   EXPECT_EQ(precision("bf16").reduction, DType::kBf16);
-  EXPECT_EQ(precision("bf16").gradients, DType::kBf16);
   EXPECT_EQ(precision("fp16").reduction, DType::kFp16);
   EXPECT_EQ(precision("'no'").reduction, DType::kFp32);
+  for (const char* type : {"bf16", "fp16", "'no'"}) {
+    EXPECT_EQ(precision(type).gradients, DType::kFp32) << type;
+  }
 }
 
 // What the script says of it (TrainingArguments, gradient_checkpointing) no such file knows.
