@@ -14,6 +14,18 @@
 namespace plait::accelerate {
 namespace {
 
+/// FSDP1's, each by its name and its number.
+const std::vector<std::string> kShardings = {"FULL_SHARD",
+                                             "SHARD_GRAD_OP",
+                                             "NO_SHARD",
+                                             "HYBRID_SHARD",
+                                             "HYBRID_SHARD_ZERO2",
+                                             "1",
+                                             "2",
+                                             "3",
+                                             "4",
+                                             "5"};
+
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
@@ -147,29 +159,8 @@ class Reading {
       give(at + "offload_params", "strategy.offload.optimizer", R"("cpu")");
       give(at + "offload_params", "strategy.offload.parameters", R"("cpu")");
     }
-    bool reshards = flag(at + "reshard_after_forward", true);
-    std::string by = at + "reshard_after_forward";
-    if (find(at + "sharding_strategy") != nullptr) {
-      by = at + "sharding_strategy";
-      const std::vector<std::string> names = {"FULL_SHARD",
-                                              "SHARD_GRAD_OP",
-                                              "NO_SHARD",
-                                              "HYBRID_SHARD",
-                                              "HYBRID_SHARD_ZERO2",
-                                              "1",
-                                              "2",
-                                              "3",
-                                              "4",
-                                              "5"};
-      const std::string name = one_of(by, names, "1");
-      const auto kind = std::ranges::find(names, name) - names.begin();
-      reshards = kind % 5 == 0 || kind % 5 == 3;
-      if (kind % 5 == 2) stage_ = 0;
-      if (kind % 5 >= 3) std::tie(copies_, shards_) = std::pair(machines_, per_machine_);
-    }
-    give(by, "strategy.zero_stage", std::to_string(stage_));
-    give(by, "strategy.fsdp_options.reshard_after_forward", json_bool(reshards));
     const std::int64_t version = integer(at + "version", 1);
+    sharding(at, version);
     give(at + "version", "strategy.fsdp_options.copies",
          json_quote(version == 1 ? "fsdp1" : "fsdp2"));
     give(at + "auto_wrap_policy", "strategy.fsdp_options.root", "true");
@@ -177,6 +168,28 @@ class Reading {
     if (flag(at + "activation_checkpointing", false)) {
       give(at + "activation_checkpointing", "strategy.recompute", R"("full")");
     }
+  }
+
+  void sharding(const std::string& at, std::int64_t version) {
+    std::string by = at + "reshard_after_forward";
+    const YamlEntry* entry = find(by);
+    // FSDP1 takes its strategy from this key too (utils/dataclasses.py,
+    // FullyShardedDataParallelPlugin.__post_init__).
+    const bool names_one =
+        version == 1 && entry != nullptr && std::ranges::count(kShardings, entry->text) != 0;
+    const bool reshards = names_one || flag(by, true);
+    if (find(at + "sharding_strategy") != nullptr) by = at + "sharding_strategy";
+    const bool by_name = names_one || by != at + "reshard_after_forward";
+    const bool gathers_again = by_name ? sharding_named(one_of(by, kShardings, "1")) : reshards;
+    give(by, "strategy.zero_stage", std::to_string(stage_));
+    give(by, "strategy.fsdp_options.reshard_after_forward", json_bool(gathers_again));
+  }
+  /// Whether parameters are gathered again for backward.
+  bool sharding_named(const std::string& name) {
+    const auto kind = (std::ranges::find(kShardings, name) - kShardings.begin()) % 5;
+    if (kind == 2) stage_ = 0;
+    if (kind >= 3) std::tie(copies_, shards_) = std::pair(machines_, per_machine_);
+    return kind == 0 || kind == 3;
   }
 
   void deepspeed() {

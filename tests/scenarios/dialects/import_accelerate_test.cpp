@@ -28,6 +28,34 @@ tpu_env: []
   EXPECT_FALSE(kept.strategy.fsdp.reshard_after_forward);
 }
 
+// dataclasses.py, FullyShardedDataParallelPlugin: where no strategy is named FSDP1 takes it from
+// there, and FSDP2 has a switch there.
+TEST(ImportAccelerate, TheFirstVersionsStrategyMayBeUnderTheSecondsKey) {
+  const auto strategy = [](const std::string& name, const std::string& more = "") {
+    return imported(Dialect::kAccelerate,
+                    "distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nfsdp_config:\n" +
+                        more + "  fsdp_reshard_after_forward: " + name + "\n")
+        .strategy;
+  };
+  for (const char* version : {"", "  fsdp_version: 1\n"}) {
+    const Strategy full = strategy("FULL_SHARD", version);
+    EXPECT_EQ(full.mesh[Axis::kFsdp], 16);
+    EXPECT_TRUE(full.fsdp.reshard_after_forward);
+    const Strategy hybrid = strategy("HYBRID_SHARD_ZERO2", version);
+    EXPECT_EQ(hybrid.mesh[Axis::kDp], 2);
+    EXPECT_EQ(hybrid.mesh[Axis::kFsdp], 8);
+    EXPECT_FALSE(hybrid.fsdp.reshard_after_forward);
+    EXPECT_FALSE(strategy("SHARD_GRAD_OP", version).fsdp.reshard_after_forward);
+    EXPECT_TRUE(strategy("HYBRID_SHARD", version).fsdp.reshard_after_forward);
+    EXPECT_EQ(strategy("NO_SHARD", version).zero_stage, 0);
+  }
+  EXPECT_EQ(strategy("FULL_SHARD", "  fsdp_sharding_strategy: NO_SHARD\n").zero_stage, 0);
+  EXPECT_EQ(refusal(Dialect::kAccelerate,
+                    "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n"
+                    "  fsdp_reshard_after_forward: FULL_SHARD\n"),
+            "D003 line 4");
+}
+
 // dataclasses.py, set_mixed_precision: reduction has its type. A shard is kept as its parameter is
 // (_runtime_utils.py, _cast_grad_to_param_dtype), in fp32.
 TEST(ImportAccelerate, ShardsOfGradientsAreReducedInMixedPrecisionAndKeptInFp32) {
