@@ -163,13 +163,26 @@ class Reading {
     sharding(at, version);
     give(at + "version", "strategy.fsdp_options.copies",
          json_quote(version == 1 ? "fsdp1" : "fsdp2"));
-    give(at + "auto_wrap_policy", "strategy.fsdp_options.root", "true");
+    wrapping(at + "auto_wrap_policy");
     // Or the script says so (TrainingArguments, gradient_checkpointing): then as in the base.
     if (flag(at + "activation_checkpointing", false)) {
       give(at + "activation_checkpointing", "strategy.recompute", R"("full")");
     }
   }
 
+  void wrapping(const std::string& by) {
+    const std::string policy =
+        one_of(by, {"TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP"}, "");
+    if (policy == "NO_WRAP") {
+      throw InputError({"D006", by + " is NO_WRAP: all of the model is gathered at once",
+                        at_key(by), "units of layers", "import TRANSFORMER_BASED_WRAP"});
+    }
+    if (policy == "SIZE_BASED_WRAP") {
+      out_.warnings.push_back(
+          fmt::format("W008: {} is SIZE_BASED_WRAP: units are read as a layer each", by));
+    }
+    give(by, "strategy.fsdp_options.root", "true");
+  }
   void sharding(const std::string& at, std::int64_t version) {
     std::string by = at + "reshard_after_forward";
     const YamlEntry* entry = find(by);
@@ -286,7 +299,6 @@ class Reading {
                              "tpu_env",
                              "tpu_use_cluster",
                              "tpu_use_sudo",
-                             "fsdp_config.fsdp_auto_wrap_policy",
                              "fsdp_config.fsdp_cpu_ram_efficient_loading",
                              "fsdp_config.fsdp_state_dict_type"}) {
       find(name);

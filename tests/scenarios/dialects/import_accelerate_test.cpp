@@ -56,6 +56,20 @@ TEST(ImportAccelerate, TheFirstVersionsStrategyMayBeUnderTheSecondsKey) {
             "D003 line 4");
 }
 
+TEST(ImportAccelerate, OtherUnitsThanLayersAreRefusedOrNamed) {
+  const auto file = [](const std::string& policy) {
+    return "distributed_type: FSDP\nfsdp_config:\n  fsdp_auto_wrap_policy: " + policy + "\n";
+  };
+  EXPECT_EQ(refusal(Dialect::kAccelerate, file("TRANSFORMER_BASED_WRAP")), "accepted");
+  EXPECT_EQ(warnings(Dialect::kAccelerate, file("TRANSFORMER_BASED_WRAP")), "");
+  EXPECT_EQ(refusal(Dialect::kAccelerate, file("SIZE_BASED_WRAP")), "accepted");
+  EXPECT_EQ(warnings(Dialect::kAccelerate, file("SIZE_BASED_WRAP")),
+            "W008: fsdp_config.fsdp_auto_wrap_policy is SIZE_BASED_WRAP: units are read as a layer "
+            "each\n");
+  EXPECT_EQ(refusal(Dialect::kAccelerate, file("NO_WRAP")), "D006 line 3");
+  EXPECT_EQ(refusal(Dialect::kAccelerate, file("ANY_WRAP")), "D003 line 3");
+}
+
 // dataclasses.py, set_mixed_precision: reduction has its type. A shard is kept as its parameter is
 // (_runtime_utils.py, _cast_grad_to_param_dtype), in fp32.
 TEST(ImportAccelerate, ShardsOfGradientsAreReducedInMixedPrecisionAndKeptInFp32) {
