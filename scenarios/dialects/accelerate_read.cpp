@@ -35,6 +35,7 @@ class Reading {
     const std::string type =
         one_of("distributed_type", {"FSDP", "MULTI_GPU", "NO", "DEEPSPEED", "MEGATRON_LM"}, "NO");
     if (type == "MEGATRON_LM") refuse_other("distributed_type", "its Megatron-LM arguments");
+    out_.framework = "transformers";
     machine();
     precision();
     mesh();
@@ -225,6 +226,7 @@ class Reading {
       if (scripts || is_of_mesh(g.path)) continue;
       out_.give(std::move(g.path), std::move(g.value), line_of(g.line));
     }
+    if (!read.framework.empty()) out_.framework = read.framework;
     out_.accumulation = read.accumulation;
     out_.accumulation.line = line_of(read.accumulation.line);
   }

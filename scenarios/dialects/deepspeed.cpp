@@ -252,8 +252,9 @@ class Reading {
     std::vector<Given> out = {{"workload.precision.gradients", json_quote(kept), line(gradients)},
                               {"workload.precision.reduction", json_quote(reduction), line(wire)}};
     // stage3.py keeps its shard of weights in 16 bits beside the master weights.
-    if (stage == 3 && weights != "fp32") {
-      out.push_back({"strategy.keep_weight_shard", "true", line("zero_optimization.stage")});
+    if (stage == 3) {
+      out.push_back({"strategy.keep_weight_shard", json_bool(weights != "fp32"),
+                     line("zero_optimization.stage")});
     }
     return out;
   }
@@ -261,8 +262,10 @@ class Reading {
   void zero() {
     const std::int64_t stage = integer("zero_optimization.stage", 0);
     give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
-    if (stage == 3)
+    if (stage == 3) {
       give("zero_optimization.stage", "strategy.fsdp_options.copies", R"("deepspeed")");
+      out_.framework = "deepspeed-zero3";
+    }
     // config.py: overlap_comm is on by default for stage 3 only; a bucket has 5e8 elements.
     give("zero_optimization.overlap_comm", "strategy.data.overlap",
          json_bool(flag("zero_optimization.overlap_comm", stage == 3)));

@@ -101,8 +101,8 @@ struct Imported {
   bool serves = false;
   /// A model that it names and that is no preset; "": none.
   std::string unknown_model = {};
-  /// A profile of scenarios/framework.h, where the base is no whole scenario and names none; "":
-  /// none.
+  /// A profile of scenarios/framework.h, where the base is no whole scenario and names none (a
+  /// whole one is said to name none); "": none.
   std::string framework;
   /// A bucket of gradients by the number of replicas, the larger of the two; 0: not so.
   struct Bucket {
@@ -139,7 +139,8 @@ struct BaseScenario {
 /// The scenario that the file and, where it is silent, `base` describe, as JSON; what it says has
 /// been checked by parse_scenario. Paths that `base` names relative to itself become relative to
 /// `folder`. `warnings`, where given, gets W008 for devices of the base that a server does not
-/// take. Throws InputError D005 naming all that neither says, D008, and what parse_scenario throws.
+/// take, and W013 for kernels that the file's program does not have. Throws InputError D005 naming
+/// all that neither says, D008, and what parse_scenario throws.
 std::string scenario_json(const Imported& imported, const std::string& file,
                           const BaseScenario& base, const std::string& folder,
                           std::vector<std::string>* warnings = nullptr);

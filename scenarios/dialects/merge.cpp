@@ -53,9 +53,11 @@ class Merge {
     const bool trains = tree_.contains("workload") || tree_.contains("training");
     serves_ = tree_.contains("serving") || (imported.serves && !trains);
     const bool whole = trains && tree_.contains("model") && tree_.contains("cluster");
-    if (!whole && !serves_ && !imported.framework.empty() && !tree_.contains("framework")) {
+    const bool names_none = !serves_ && !tree_.contains("framework");
+    if (names_none && !whole && !imported.framework.empty()) {
       tree_["framework"] = imported.framework;
     }
+    fuses_all_ = names_none && whole && !tree_.contains("kernels");
     for (const char* part : {"model", serves_ ? "serving" : "workload", "strategy", "cluster"}) {
       if (!tree_.contains(part)) tree_[part] = Tree::object();
     }
@@ -86,6 +88,15 @@ class Merge {
     if (at == nullptr || !at->is_string()) return;
     const std::filesystem::path named = from / at->get<std::string>();
     *at = std::filesystem::proximate(named, to.empty() ? "." : to).generic_string();
+  }
+
+  /// W013: the program of the file has other kernels than a whole base that names none.
+  void warn_of_kernels(std::vector<std::string>& warnings) const {
+    if (!fuses_all_ || imported_.framework.empty()) return;
+    warnings.push_back(fmt::format(
+        "W013: each op is one kernel, as the base names no framework; what this file starts runs "
+        "the kernels of {0}: set framework to \"{0}\" in the base",
+        imported_.framework));
   }
 
   /// D005.
@@ -332,7 +343,8 @@ class Merge {
   const Imported& imported_;
   const std::string& file_;
   Tree tree_;
-  bool serves_ = false;  // or trains
+  bool serves_ = false;     // or trains
+  bool fuses_all_ = false;  // the base, which says all but which kernels there are
 };
 
 /// A whole scenario is one that is right by itself. Parts of one are judged together with the file.
@@ -364,6 +376,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   if (!imported.keeps_ranks) merge.share_out_the_ranks(warnings);
   merge.leave_out_what_is_idle();
   merge.check(folder);
+  if (warnings != nullptr) merge.warn_of_kernels(*warnings);
   return merge.text();
 }
 

@@ -137,18 +137,6 @@ TEST(ImportMegatron, ABucketIsAsLargeAsItMakesIt) {
   EXPECT_EQ(bucket("--ddp-bucket-size 1000"), Bytes(1'000'000'000'000));
 }
 
-// A whole scenario that names no framework means none.
-TEST(ImportMegatron, PartsOfAScenarioGetItsProfile) {
-  const auto framework = [](const std::string& base) {
-    const Imported settings = read_settings(kMegatron, "run.sh", Dialect::kMegatronCore);
-    const std::string text = scenario_json(settings, "run.sh", {base, "base.json"}, "");
-    return text.find(R"("framework": "megatron-core")") != std::string::npos;
-  };
-  EXPECT_TRUE(framework(R"({"cluster": "hgx-h100"})"));
-  EXPECT_FALSE(framework(R"({"cluster": "hgx-h100", "framework": "nemo"})"));
-  EXPECT_FALSE(framework(kBase));
-}
-
 TEST(ImportMegatron, AttentionMayDropOutByAnotherProbability) {
   const auto dropouts = [](const std::string& more) {
     const Model m = imported(Dialect::kMegatronCore, std::string(kMegatron) + more).model;
