@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/json.h"
 
 namespace plait {
 namespace {
@@ -123,9 +124,37 @@ class Entries {
   int nested_ = 0;
 };
 
+// ---- JSON ----
+
+std::string scalar(const Json& json) {
+  switch (json.kind()) {
+    case Json::Kind::kBool: return json.boolean() ? "true" : "false";
+    case Json::Kind::kInteger: return std::to_string(json.integer());
+    case Json::Kind::kNumber: return fmt::format("{}", json.number());
+    case Json::Kind::kText: return json.text();
+    case Json::Kind::kList: return json.children().empty() ? "[]" : "[...]";
+    case Json::Kind::kNull:
+    case Json::Kind::kObject: break;
+  }
+  return "";
+}
+
+void add_members(const Json& object, std::vector<YamlEntry>& out) {
+  for (const Json* member : object.children()) {
+    out.push_back({member->path(), scalar(*member), member->where().line});
+    if (member->is(Json::Kind::kObject)) add_members(*member, out);
+  }
+}
+
 }  // namespace
 
 std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& file) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && text[first] == '{') {
+    std::vector<YamlEntry> members;
+    add_members(parse_json(std::string(text), file).root(), members);
+    return members;
+  }
   Entries out(file);
   std::vector<Level> levels = {{0, ""}};
   std::string opened;  // the key whose value may follow on deeper lines

@@ -124,6 +124,50 @@ TEST(ImportAccelerate, RefusesAtTheLine) {
   EXPECT_EQ(refused("distributed_type: NO\nuse_cpu: no\nuse_cpu: no"), "D004 line 3");
 }
 
+// What `accelerate config default` writes on 8 GPUs (commands/config/default.py).
+constexpr const char* kDefaultConfig = R"({
+  "compute_environment": "LOCAL_MACHINE",
+  "debug": false,
+  "distributed_type": "MULTI_GPU",
+  "downcast_bf16": false,
+  "enable_cpu_affinity": false,
+  "machine_rank": 0,
+  "main_training_function": "main",
+  "mixed_precision": "bf16",
+  "num_machines": 1,
+  "num_processes": 8,
+  "rdzv_backend": "static",
+  "same_network": false,
+  "tpu_use_cluster": false,
+  "tpu_use_sudo": false,
+  "use_cpu": false
+})";
+
+TEST(ImportAccelerate, ItsDefaultFileIsJson) {
+  EXPECT_EQ(detect_dialect(kDefaultConfig, "default_config.json"), Dialect::kAccelerate);
+  const Scenario s = imported(Dialect::kAccelerate, kDefaultConfig);
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 8);
+  EXPECT_EQ(s.strategy.zero_stage, 0);
+  EXPECT_EQ(s.workload.precision.weights, DType::kBf16);
+  EXPECT_EQ(warnings(Dialect::kAccelerate, kDefaultConfig), "");
+  const std::string nested =
+      "{\"distributed_type\": \"FSDP\", \"fsdp_config\":\n{\"fsdp_version\": 2,\n"
+      "\"fsdp_reshard_after_forward\": ";
+  EXPECT_FALSE(
+      imported(Dialect::kAccelerate, nested + "false}}").strategy.fsdp.reshard_after_forward);
+  EXPECT_EQ(refusal(Dialect::kAccelerate, nested + "3}}"), "D003 line 3");
+  EXPECT_EQ(refusal(Dialect::kAccelerate, nested + "false}"), "J005 line 3");
+}
+
+TEST(YamlMap, JsonIsYaml) {
+  std::string paths;
+  for (const YamlEntry& e :
+       read_yaml_map("\n{\"a\": 1, \"b\": {\"c\": null, \"d\": [2]}, \"e\": true}", "f")) {
+    paths += e.path + "=" + e.text + ";";
+  }
+  EXPECT_EQ(paths, "a=1;b=;b.c=;b.d=[...];e=true;");
+}
+
 TEST(YamlMap, PathsOfNestedMaps) {
   const auto entries =
       read_yaml_map("a: 1\nb:\n  c: 'x y' # z\n  d:\n    e: null\nf: \"#\"\n", "f");
