@@ -1,9 +1,20 @@
+#include <fmt/format.h>
+
 #include "core/json.h"
+#include "plan/refusal.h"
 #include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/export_draft.h"
 
 namespace plait::accelerate {
 namespace {
+
+void say_or_contradict(ExportDraft& d, const char* path, bool as_done) {
+  if (as_done) {
+    d.say({path});
+  } else {
+    d.contradict(path);
+  }
+}
 
 void write_mesh(ExportDraft& d) {
   const Mesh& mesh = d.scenario.strategy.mesh;
@@ -19,9 +30,7 @@ void write_mesh(ExportDraft& d) {
     d.set("parallelism_config_cp_size", cp);
     d.set("parallelism_config_tp_size", mesh.size_of(kTensorAxes));
   }
-  d.say({"strategy.cp", "strategy.tp"});
-  const int stage = d.scenario.strategy.zero_stage;
-  if (stage == 0 || stage == 3) d.say({"strategy.zero_stage", "strategy.dp", "strategy.fsdp"});
+  d.say({"strategy.cp", "strategy.tp", "strategy.zero_stage", "strategy.dp", "strategy.fsdp"});
 }
 
 void write_fsdp(ExportDraft& d) {
@@ -48,14 +57,49 @@ void write_fsdp(ExportDraft& d) {
 
 void write_gradients(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
+  say_or_contradict(d, "workload.precision.gradients", p.gradients == DType::kFp32);
+  say_or_contradict(d, "workload.precision.reduction", p.reduction == p.weights);
+}
+
+/// D009: Accelerate has stages 1 and 2 by DeepSpeed alone, which splits nothing else there, and
+/// says nothing of drives.
+void require_replicas(const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  const Replicas r = replicas_of(s);
+  const bool one_axis = r.dp == 1 || r.fsdp == 1;
+  const bool drives = s.offload.optimizer == Offload::kNvme;
+  if (one_axis && r.dp * r.fsdp == s.mesh.world_size() && !drives) return;
+  throw locate(refusal("D009",
+                       fmt::format("Accelerate has no zero_stage = {} beside {}", s.zero_stage,
+                                   drives ? "state on drives" : "other axes than one of replicas"),
+                       drives ? "strategy.offload.optimizer" : "strategy.zero_stage",
+                       "zero_stage 0 or 3, or replicas alone with state on devices or hosts",
+                       "write DeepSpeed's own file: --to deepspeed"),
+               scenario);
+}
+
+/// What DeepSpeed does where Accelerate's file does not say (deepspeed::read): gradients of the
+/// weights' type, and buckets one after another.
+void write_deepspeed(ExportDraft& d) {
+  const Scenario& s = d.scenario;
+  const Precision& p = s.workload.precision;
+  const DataParallelOptions& data = s.strategy.data;
+  d.section("deepspeed_config");
+  d.copy("zero_stage", "strategy.zero_stage");
+  d.set("gradient_clipping", s.workload.gradient_clipping ? "1.0" : "0.0");
+  d.set("offload_optimizer_device", std::string(name_of(s.strategy.offload.optimizer)));
+  if (s.strategy.offload.state()) d.say({"strategy.offload.optimizer"});
+  d.say(
+      {"workload.gradient_clipping", "strategy.dp", "strategy.fsdp", "strategy.tp", "strategy.cp"});
+  const bool at_the_end = !data.overlap_gathers || !gathers_updates(s.strategy.zero_stage);
+  const std::int64_t bucket = 500'000'000 * size_of(p.reduction);
   for (const auto& [path, as_done] :
-       {std::pair("workload.precision.gradients", p.gradients == DType::kFp32),
-        std::pair("workload.precision.reduction", p.reduction == p.weights)}) {
-    if (as_done) {
-      d.say({path});
-    } else {
-      d.contradict(path);
-    }
+       {std::pair("workload.precision.gradients", p.gradients == p.weights),
+        std::pair("workload.precision.reduction", p.reduction == p.weights),
+        std::pair("strategy.data.overlap", !data.overlap),
+        std::pair("strategy.data.overlap_gathers", at_the_end),
+        std::pair("strategy.data.bucket", data.bucket.value == bucket)}) {
+    say_or_contradict(d, path, as_done);
   }
 }
 
@@ -64,9 +108,10 @@ void write_gradients(ExportDraft& d) {
 void write(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Precision& p = d.scenario.workload.precision;
-  const bool shards = s.zero_stage == 3;
+  const bool shards = s.zero_stage == 3, by_deepspeed = s.zero_stage == 1 || s.zero_stage == 2;
+  if (by_deepspeed) require_replicas(d.scenario);
   d.set("compute_environment", "LOCAL_MACHINE");
-  d.set("distributed_type", shards ? "FSDP" : "MULTI_GPU");
+  d.set("distributed_type", shards ? "FSDP" : by_deepspeed ? "DEEPSPEED" : "MULTI_GPU");
   d.set("mixed_precision", p.weights == DType::kFp32 ? "'no'" : std::string(name_of(p.weights)));
   d.set("machine_rank", 0);
   d.set("main_training_function", "main");
@@ -74,6 +119,7 @@ void write(ExportDraft& d) {
   d.set("num_processes", d.scenario.cluster.world_size());
   d.say({"cluster.devices_per_node", "workload.precision.weights"});
   if (p.matmul == p.weights) d.say({"workload.precision.matmul"});
+  if (by_deepspeed) return write_deepspeed(d);
   if (shards) write_gradients(d);
   if (shards) write_fsdp(d);
   write_mesh(d);

@@ -22,6 +22,10 @@ class Export(CommandTest):
             for dialect in DIALECTS:
                 with self.subTest(path=path.name, dialect=dialect):
                     result = plait("export", path, "--to", dialect)
+                    if dialect == "accelerate" and result.code == 2:  # state sharded beside tp, pp
+                        self.assertIn("error[D009]", result.err)
+                        self.assertIn("--to deepspeed", result.err)
+                        continue
                     self.assertEqual(result.code, 0, result.err)
                     if dialect == "deepspeed":
                         self.assertEqual(list(result.json())[-1], "_not_represented")
@@ -120,7 +124,7 @@ class Import(CommandTest):
                                                      "--launcher", "torchrun").out)
             back = self.folder / "back.json"
             result = self.run_ok("import", script, "--base", path, "-o", back)
-            self.assertEqual(result.err, "")
+            self.assertEqual([line[:13] for line in result.err.splitlines()], ["warning: W013"])
             step = [self.run_ok("run", file, "--format", "json").json()["step_time_s"]
                     for file in (path, back)]
             self.assertEqual(step[0], step[1])

@@ -72,6 +72,76 @@ TEST(ExportTorchtitan, ExpertsAreOnRanksThatShard) {
   EXPECT_EQ(value_of(settings, "data_parallel_shard_degree"), "8");
 }
 
+const std::vector<Override> kReplicas = {{"strategy.fsdp", "1"}, {"strategy.dp", "8"}};
+
+// Accelerate has stages 1 and 2 by DeepSpeed alone.
+TEST(ExportAccelerate, OptimizerStateIsShardedByDeepSpeed) {
+  const DialectRow& row = row_of(Dialect::kAccelerate);
+  for (const char* stage : {"1", "2"}) {
+    std::vector<Override> changes = kReplicas;
+    changes.emplace_back("strategy.zero_stage", stage);
+    const Scenario s = scenario_at(kDense, changes);
+    export_test::expect_known(s, row, export_test::known_options(row));
+    const Settings settings = plait::settings_of(s, Dialect::kAccelerate, Launcher::kNone);
+    EXPECT_EQ(value_of(settings, "distributed_type"), "DEEPSPEED");
+    EXPECT_EQ(value_of(settings, "zero_stage"), stage);
+    EXPECT_EQ(value_of(settings, "offload_optimizer_device"), "none");
+    EXPECT_FALSE(lists(settings, std::string("strategy.zero_stage = ") + stage));
+  }
+  std::vector<Override> whole = kReplicas, offloaded = kReplicas;
+  whole.emplace_back("strategy.zero_stage", "0");
+  EXPECT_EQ(value_of(settings_of(Dialect::kAccelerate, whole), "distributed_type"), "MULTI_GPU");
+  offloaded.insert(offloaded.end(),
+                   {{"strategy.zero_stage", "2"}, {"strategy.offload.optimizer", "cpu"}});
+  EXPECT_EQ(value_of(settings_of(Dialect::kAccelerate, offloaded), "offload_optimizer_device"),
+            "cpu");
+}
+
+// What DeepSpeed does where the file says nothing: deepspeed::read.
+TEST(ExportAccelerate, ListsWhatDeepSpeedDoesOtherwise) {
+  const auto listed = [](const char* precision, std::vector<Override> more) {
+    more.insert(more.end(), kReplicas.begin(), kReplicas.end());
+    more.insert(more.end(), {{"strategy.zero_stage", "2"}, {"workload.precision", precision}});
+    std::string out;
+    for (const std::string& field : settings_of(Dialect::kAccelerate, more).unsaid) {
+      const bool one =
+          field.starts_with("workload.precision.") || field.starts_with("strategy.data.");
+      if (one) out += field + ";";
+    }
+    return out;
+  };
+  const std::vector<Override> as_done = {{"strategy.data.overlap", "false"},
+                                         {"strategy.data.overlap_gathers", "false"},
+                                         {"strategy.data.bucket", "1 GB"}};
+  EXPECT_EQ(listed(R"({"weights": "bf16", "gradients": "bf16"})", as_done), "");
+  EXPECT_EQ(listed(R"({"weights": "bf16", "gradients": "fp32", "reduction": "bf16"})",
+                   {{"strategy.data.overlap", "true"},
+                    {"strategy.data.overlap_gathers", "false"},
+                    {"strategy.data.bucket", "1 MiB"}}),
+            "workload.precision.gradients = fp32;strategy.data.bucket = 1 MiB;"
+            "strategy.data.overlap = true;");
+}
+
+TEST(ExportAccelerate, OtherAxesBesideShardedStateAreRefused) {
+  const auto told = [](const std::vector<Override>& changes) {
+    try {
+      settings_of(Dialect::kAccelerate, changes);
+    } catch (const InputError& e) {
+      EXPECT_NE(e.text().cure.find("--to deepspeed"), std::string::npos);
+      return e.text().code + " " + e.text().where.path;
+    }
+    return std::string("accepted");
+  };
+  const Override one = {"strategy.zero_stage", "1"}, two = {"strategy.zero_stage", "2"};
+  EXPECT_EQ(told({one, {"strategy.fsdp", "8"}}), "accepted");
+  EXPECT_EQ(told({two, {"strategy.fsdp", "4"}, {"strategy.tp", "2"}}), "D009 strategy.zero_stage");
+  EXPECT_EQ(told({one, {"strategy.fsdp", "4"}, {"strategy.pp", "2"}}), "D009 strategy.zero_stage");
+  EXPECT_EQ(told({two, {"strategy.fsdp", "4"}, {"strategy.cp", "2"}}), "D009 strategy.zero_stage");
+  EXPECT_EQ(told({two, {"strategy.fsdp", "4"}, {"strategy.dp", "2"}}), "D009 strategy.zero_stage");
+  EXPECT_EQ(told({two, {"strategy.offload.optimizer", "nvme"}}), "D009 strategy.offload.optimizer");
+  EXPECT_EQ(told({{"strategy.fsdp", "4"}, {"strategy.tp", "2"}}), "accepted");
+}
+
 // engine.py: stage 3 is refused with automatic tensor parallelism.
 TEST(ExportDeepSpeed, TensorParallelismGoesWithNoStage3) {
   const auto tp = [](const char* stage) {

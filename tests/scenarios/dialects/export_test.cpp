@@ -40,7 +40,11 @@ TEST(Export, WritesOnlyOptionsThatTheProgramHas) {
     if (!row.writes() || !row.trains) continue;
     const std::vector<std::string> known = known_options(row);
     for (const std::string& path : kScenarios) {
-      for (const auto& changes : kChanges) expect_known(scenario_at(path, changes), row, known);
+      for (const auto& changes : kChanges) {
+        const Scenario s = scenario_at(path, changes);
+        const bool refused = row.dialect == Dialect::kAccelerate && s.strategy.zero_stage % 3 != 0;
+        if (!refused) expect_known(s, row, known);  // export_limits_test.cpp
+      }
     }
   }
 }
