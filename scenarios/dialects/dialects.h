@@ -111,6 +111,8 @@ struct Imported {
   Bucket bucket = {};
   /// DeepSpeed's gradient_accumulation_steps; 0: not said.
   Given accumulation = {};
+  /// Adapters of all linear layers that the model has: workload.lora.targets are these.
+  bool adapts_all_linear = false;
   /// Not one option or key of the file is the program's.
   bool foreign = false;
   /// What it says where weights are of a type, which the file leaves to a launcher.

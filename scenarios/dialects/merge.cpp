@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/linear_modules.h"
 #include "scenarios/dialects/missing_parts.h"
 #include "scenarios/fields.h"
 #include "scenarios/machine.h"
@@ -164,10 +165,10 @@ class Merge {
   }
 
   /// What parse_scenario says of it points at the line that said so.
-  void check(const std::string& folder) const {
+  Scenario check(const std::string& folder) const {
     const std::filesystem::path name = "imported.json";
     try {
-      parse_scenario(text(), (std::filesystem::path(folder) / name).string());
+      return parse_scenario(text(), (std::filesystem::path(folder) / name).string());
     } catch (const InputError& e) {
       InputError::Text told = e.text();
       told.where = {file_, 0, 0, told.where.path};
@@ -178,6 +179,21 @@ class Merge {
       }
       throw InputError(std::move(told));
     }
+  }
+
+  /// W008 where the model's modules are not known.
+  void adapt_all_linear(const Model& model, const std::string& folder,
+                        std::vector<std::string>* warnings) {
+    if (!imported_.adapts_all_linear || serves_) return;
+    const LinearModules modules = linear_modules(tree_["model"], folder, model);
+    std::vector<std::string> names;
+    for (const AdapterTarget t : modules.targets) names.emplace_back(name_of(t));
+    set("workload.lora.targets", names);
+    if (!modules.assumed || warnings == nullptr) return;
+    warnings->push_back(fmt::format(
+        "W008: \"all-linear\" is read as {} of each layer: which modules such a model has is not "
+        "known",
+        fmt::join(names, ", ")));
   }
 
   std::string text() const { return tree_.dump(2) + "\n"; }
@@ -375,7 +391,8 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.refuse_missing_parts();
   if (!imported.keeps_ranks) merge.share_out_the_ranks(warnings);
   merge.leave_out_what_is_idle();
-  merge.check(folder);
+  const Scenario checked = merge.check(folder);
+  merge.adapt_all_linear(checked.model, folder, warnings);
   if (warnings != nullptr) merge.warn_of_kernels(*warnings);
   return merge.text();
 }

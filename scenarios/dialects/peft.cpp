@@ -40,10 +40,9 @@ constexpr std::array<Module, 17> kModules = {{
     {"fc2", AdapterTarget::kDown},
 }};
 
-/// Those of a Llama.
-constexpr std::array kAllLinear = {
-    AdapterTarget::kQ,        AdapterTarget::kK,      AdapterTarget::kV,   AdapterTarget::kOut,
-    AdapterTarget::kGateHalf, AdapterTarget::kUpHalf, AdapterTarget::kDown};
+/// Of every model, until it is known which modules it has (Imported::adapts_all_linear).
+constexpr std::array kAllProducts = {AdapterTarget::kQkv, AdapterTarget::kOut, AdapterTarget::kUp,
+                                     AdapterTarget::kDown};
 
 /// Where they are anything but their defaults (none, empty, false, "none"), another method.
 struct Other {
@@ -166,10 +165,8 @@ class Reading {
         refuse(*at, fmt::format("target_modules is a pattern, \"{}\"", at->text()),
                "names of modules, or \"all-linear\"");
       }
-      out.assign(kAllLinear.begin(), kAllLinear.end());
-      out_.warnings.emplace_back(
-          "W008: \"all-linear\" is read as the seven matrices of a layer of Llama, q, k, v, out, "
-          "gate_half, up_half and down");
+      out.assign(kAllProducts.begin(), kAllProducts.end());
+      out_.adapts_all_linear = true;
     } else {
       if (!at->is(Json::Kind::kList)) refuse_type(*at, "names of modules, or \"all-linear\"");
       for (const Json* name : at->children()) {

@@ -1,8 +1,11 @@
 // adapter_config.json of PEFT: which adapters it describes, and what is refused of it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "plan/lora.h"
 #include "scenarios/dialects/dialects.h"
 
 namespace plait::peft_test {
@@ -78,13 +81,71 @@ TEST(Peft, ModulesAreKnownByTheLastPartOfTheirNames) {
   EXPECT_EQ(adapters_of(config).targets, std::vector<T>{T::kQ}) << "two names of one module";
 }
 
-TEST(Peft, AllLinearMeansTheSevenMatricesOfALayerAndSaysSo) {
+/// Of "all-linear" with r = 16, over a base with a model.
+struct AllLinear {
+  std::vector<T> targets;
+  std::int64_t parameters = 0;
+  std::vector<std::string> warnings;
+};
+AllLinear all_linear(const std::string& model) {
   json config = sample();
   config["target_modules"] = "all-linear";
-  EXPECT_EQ(adapters_of(config).targets,
+  const Imported read = read_settings(config.dump(), "f", Dialect::kPeft);
+  EXPECT_TRUE(read.warnings.empty());
+  json base = json::parse(kBase);
+  base["model"] = json::parse(model);
+  base["workload"]["sequence_length"] = 64;
+  AllLinear out;
+  const std::string text = scenario_json(read, "f", {base.dump(), "base.json"}, "", &out.warnings);
+  const Scenario s = parse_scenario(text, "out.json");
+  out.targets = s.workload.lora.targets;
+  out.parameters = count_adapter_parameters(s.model, s.workload.lora);
+  return out;
+}
+
+// transformers, modeling_NAME.py.
+TEST(Peft, AllLinearMeansTheModulesOfTheModel) {
+  const AllLinear llama = all_linear(R"("llama-3.1-8b")");
+  EXPECT_EQ(llama.targets,
             (std::vector<T>{T::kQ, T::kK, T::kV, T::kOut, T::kGateHalf, T::kUpHalf, T::kDown}));
-  ASSERT_EQ(warnings_of(config).size(), 1U);
-  EXPECT_TRUE(warnings_of(config)[0].starts_with("W008"));
+  EXPECT_TRUE(llama.warnings.empty());
+  const std::vector<T> four = {T::kQkv, T::kOut, T::kUp, T::kDown};
+  // 16 (in + out) of each, in 40 layers: qkv, out, gate and up in one, down.
+  const AllLinear phi = all_linear(R"({"preset": "phi-4"})");
+  EXPECT_EQ(phi.targets, four);
+  EXPECT_EQ(phi.parameters,
+            40 * 16 * ((5120 + 60 * 128) + 2 * 5120 + (5120 + 2 * 17920) + (17920 + 5120)));
+  EXPECT_TRUE(phi.warnings.empty());
+  // Without a gate; 71 heads of queries and one of keys and one of values.
+  const AllLinear falcon = all_linear(R"("falcon-7b")");
+  EXPECT_EQ(falcon.targets, four);
+  EXPECT_EQ(falcon.parameters, 32 * 16 * ((4544 + 73 * 64) + 2 * 4544 + 2 * (4544 + 18176)));
+  for (const char* name : {"gpt2", "pythia-6.9b", "gpt-neox-20b", "bloom-176b"}) {
+    EXPECT_EQ(all_linear('"' + std::string(name) + '"').targets, four) << name;
+  }
+  for (const char* name : {"opt-13b", "phi-2", "gpt-j-6b"}) {
+    EXPECT_EQ(all_linear('"' + std::string(name) + '"').targets,
+              (std::vector<T>{T::kQ, T::kK, T::kV, T::kOut, T::kUp, T::kDown}))
+        << name;
+  }
+}
+
+TEST(Peft, AllLinearOfAModelOfNoKnownNameIsAssumed) {
+  const AllLinear own =
+      all_linear(R"({"layers": 2, "hidden": 64, "heads": 4, "vocab": 512, "gated_mlp": false})");
+  EXPECT_EQ(own.targets, (std::vector<T>{T::kQ, T::kK, T::kV, T::kOut, T::kUp, T::kDown}));
+  EXPECT_EQ(own.warnings, std::vector<std::string>{
+                              "W008: \"all-linear\" is read as q, k, v, out, up, down of each "
+                              "layer: which modules such a model has is not known"});
+}
+
+TEST(Peft, AllLinearOfAConfigIsThatOfItsModelType) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "config.json";
+  std::ofstream(file) << R"({"model_type": "phi3", "num_hidden_layers": 2, "hidden_size": 64,
+    "intermediate_size": 128, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "vocab_size": 512, "max_position_embeddings": 512})";
+  EXPECT_EQ(all_linear(R"({"hf_config": ")" + file.string() + R"("})").targets,
+            (std::vector<T>{T::kQkv, T::kOut, T::kUp, T::kDown}));
 }
 
 // alpha / sqrt(r) = 32 / 4.
