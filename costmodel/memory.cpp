@@ -172,7 +172,15 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       pools_(pools_of(plan)),
       period_(symmetry_period(cluster)),
       pairs_(kernels.exchange == Dispatcher::kNccl) {
-  for (const Block& block : plan.blocks) blocks_.push_back(needs_of(block));
+  for (const Block& block : plan.blocks) {
+    blocks_.push_back(needs_of(block));
+    for (const Op& op : block.ops) {
+      const auto* compute = std::get_if<Compute>(&op.body);
+      const auto* loss = compute == nullptr ? nullptr : std::get_if<CrossEntropy>(compute);
+      if (loss == nullptr || op.operands.empty()) continue;
+      logits_.try_emplace(storage_of(plan, op.operands[0].tensor), scratch_of(*loss, op));
+    }
+  }
 }
 
 StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
@@ -197,9 +205,10 @@ StageOverheads::Scratch StageOverheads::scratch_of(const Op& op) const {
   Scratch out;
   const auto* compute = std::get_if<Compute>(&op.body);
   if (compute == nullptr) return out;
-  if (const auto* loss = std::get_if<CrossEntropy>(compute)) {
-    out.loss = loss_copies(*loss, op);
-    out.gap = times(framework_.loss_gap_bytes_per_logit, loss->rows * loss->vocab);
+  if (const auto* loss = std::get_if<CrossEntropy>(compute)) out = scratch_of(*loss, op);
+  for (const Operand& o : op.operands) {
+    const auto of_loss = logits_.find(storage_of(plan_, o.tensor));
+    if (of_loss != logits_.end()) out = of_loss->second;
   }
   const auto* attention = std::get_if<Attention>(compute);
   if (attention != nullptr && !attention->fused) {
@@ -209,6 +218,11 @@ StageOverheads::Scratch StageOverheads::scratch_of(const Op& op) const {
     out.scores = Bytes(squares * square * size_of(attention->dtype));
   }
   return out;
+}
+
+StageOverheads::Scratch StageOverheads::scratch_of(const CrossEntropy& loss, const Op& op) const {
+  const Bytes gap = times(framework_.loss_gap_bytes_per_logit, loss.rows * loss.vocab);
+  return {loss_copies(loss, op), gap, {}};
 }
 
 StageOverheads::Scratch StageOverheads::scratch_at(const StageMemory& live) const {

@@ -63,6 +63,7 @@ class StageOverheads {
   };
   BlockNeeds needs_of(const Block& block) const;
   Scratch scratch_of(const Op& op) const;
+  Scratch scratch_of(const CrossEntropy& loss, const Op& op) const;
   Scratch scratch_at(const StageMemory& live) const;
   Bytes loss_copies(const CrossEntropy& loss, const Op& op) const;
   Bytes buffers(const NeededCommunicator& c, std::size_t stage);
@@ -80,9 +81,10 @@ class StageOverheads {
   bool softmax_alone_;  // a kernel of its own reads the scores' gradient and writes another
   std::int64_t further_;
   std::vector<BlockNeeds> blocks_;
-  std::vector<double> intermediates_;  // by tensor: bytes per byte of it
-  std::list<LiveMemory> pools_;        // by stream that allocates; none: there is one
-  std::int64_t period_;                // of the machine's symmetry, in ranks
+  std::map<TensorId, Scratch> logits_;  // while an op reads or writes them: by their storage
+  std::vector<double> intermediates_;   // by tensor: bytes per byte of it
+  std::list<LiveMemory> pools_;         // by stream that allocates; none: there is one
+  std::int64_t period_;                 // of the machine's symmetry, in ranks
   std::map<std::tuple<NeededCommunicator, CollectiveKind, std::int64_t, std::int64_t>, Bytes>
       buffers_;
   bool pairs_;  // NCCL itself sends all_to_alls

@@ -64,7 +64,7 @@ LinearModules linear_modules(const nlohmann::ordered_json& said,
   const bool assumed = found == kFamilyModules.end();
   const bool packs_qkv = !assumed && found->packs_qkv;
   const bool halves = model.gated_mlp && (assumed || !found->packs_gate);
-  LinearModules out{.assumed = assumed};
+  LinearModules out{.targets = {}, .assumed = assumed};
   out.targets = packs_qkv ? std::vector{T::kQkv} : std::vector{T::kQ, T::kK, T::kV};
   out.targets.push_back(T::kOut);
   if (halves) {

@@ -51,7 +51,7 @@ class GpuTable(unittest.TestCase):
         self.expect_predictions_of_now("h100", served=True)
 
     def test_h200(self):
-        self.expect_predictions_of_now("h200")
+        self.expect_predictions_of_now("h200", served=True)
 
 
 if __name__ == "__main__":

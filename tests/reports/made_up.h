@@ -123,15 +123,13 @@ struct MadeUp {
                                {"peak_flops", Seconds(1.1e-6)}};
     explanation.bound_by = "compute";
     memory.resize(2);
-    memory[0].live = {Bytes(600),
-                      1,
-                      {Bytes(100), Bytes(200), Bytes(0), Bytes(300)},
-                      {{0, 3, Bytes(300)}, {1, 1, Bytes(200)}},
-                      {}};
+    memory[0].live.peak = Bytes(600), memory[0].live.peak_op = 1;
+    memory[0].live.by_class = {Bytes(100), Bytes(200), Bytes(0), Bytes(300)};
+    memory[0].live.at_peak = {{0, 3, Bytes(300)}, {1, 1, Bytes(200)}};
     memory[0].live.curve = {{0, {Bytes(100), Bytes(200), Bytes(0), Bytes(0)}},
                             {1, {Bytes(100), Bytes(200), Bytes(0), Bytes(300)}}};
     memory[0].overheads = {{"cuda_context", Bytes(150), "a test"}};
-    memory[1].live = {Bytes(500), 0, {Bytes(500)}, {}, {}};
+    memory[1].live.peak = Bytes(500), memory[1].live.by_class = {Bytes(500)};
     CollectiveCost cost;
     cost.cost.share[kLaunchOverhead] = Seconds(0.5e-6);
     GroupPlacement group;
