@@ -101,7 +101,7 @@ DataSheet data_sheet_of(const CollectiveRun& run, const std::string& named) {
   const std::string name = named.empty() ? catalogue_name(run.device) : named;
   if (name.empty()) return {};
   const Device device = find_device(name);
-  const NodeSpec node = find_node(node_with(device, NvlinkReading::Kind::kSwitch));
+  const NodeSpec node = find_node(usual_node(device, run.ranks));
   const SettableLink link = link_of(run, node, device);
   DataSheet out{node.name, link.name, link.bandwidth * link.per_device, {}, {}};
   const auto factor =

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "tests/topologies/samples.h"
 #include "topologies/families/families.h"
+#include "topologies/importers/choose_device.h"
 #include "topologies/importers/detect.h"
 #include "topologies/importers/lines.h"
 #include "topologies/importers/nccl_xml.h"
@@ -106,6 +107,51 @@ TEST(Import, TheMatrixOfACatalogueNodeIsThatNode) {
   EXPECT_EQ(bandwidths(mesh), bandwidths(find_node("dgx-v100")));
   EXPECT_EQ(cluster_json(imported("hgx-h100.xml")),
             R"({"preset":"hgx-h100","node":{"name":"hgx-h100.xml"}})");
+}
+
+using Kind = NvlinkReading::Kind;
+
+TEST(Import, AMatrixFillsWhatItDoesNotSayFromTheNodeOfSuchBoardsOrCards) {
+  struct Choice {
+    std::string device;
+    Kind kind;
+    std::string node;
+  };
+  const std::vector<Choice> all = {
+      {"h100-pcie", Kind::kNone, "pcie-8"},       {"h100-sxm", Kind::kNone, "hgx-h100"},
+      {"h100-pcie", Kind::kMesh, "h100-nvl-8"},   {"h100-nvl", Kind::kMesh, "h100-nvl-8"},
+      {"a100-80-pcie", Kind::kMesh, "pcie-8"},    {"h800-sxm", Kind::kSwitch, "hgx-h100"},
+      {"h100-96-sxm", Kind::kSwitch, "hgx-h100"}, {"h200-nvl", Kind::kMesh, "h100-nvl-8"},
+      {"h200-nvl", Kind::kSwitch, "hgx-h200"},    {"a800-80-sxm", Kind::kSwitch, "dgx-a100"},
+      {"v100-sxm2-16", Kind::kMesh, "dgx-v100"},  {"gh200-96", Kind::kMesh, "gh200-4"},
+      {"gh200-144", Kind::kSwitch, "gh200"},      {"gb200", Kind::kSwitch, "gb200-nvl72"},
+      {"rtx-3090", Kind::kMesh, "pcie-8"},        {"rtx-5090", Kind::kNone, "pcie-8"},
+      {"rtx-4090", Kind::kNone, "rtx-4090-8"},
+  };
+  for (const Choice& c : all) EXPECT_EQ(usual_node(find_device(c.device), 8, c.kind), c.node);
+}
+
+TEST(Import, NoMatrixIsOfPartsOfAGpuNorOfGraceWhereTheDeviceIsNot) {
+  for (const std::string& name : device_names()) {
+    const Device device = find_device(name);
+    if (device.compute_capability == 0) continue;
+    for (const Kind kind : {Kind::kNone, Kind::kMesh, Kind::kSwitch}) {
+      for (const std::int64_t devices : {1, 2, 4, 8}) {
+        const NodeSpec node = find_node(usual_node(device, devices, kind));
+        SCOPED_TRACE(name + " in " + node.name);
+        EXPECT_NE(node.family, Family::kGpuParts);
+        if (find_device(node.device).host_link == LinkClass::kC2c)
+          EXPECT_EQ(device.host_link, LinkClass::kC2c);
+      }
+    }
+  }
+}
+
+TEST(Import, CardsWithoutNvlinkAreInTheNodeThatTheirListAloneGives) {
+  const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n";
+  const std::string list = "GPU 0: NVIDIA H100 PCIe (UUID: 0)\nGPU 1: NVIDIA H100 PCIe (UUID: 1)\n";
+  EXPECT_EQ(node_from(read_nvidia_smi(matrix + list, "f"), {}).preset, "pcie-8");
+  EXPECT_EQ(node_from(read_nvidia_smi(list, "f"), {}).preset, "pcie-8");
 }
 
 TEST(Import, GuessesAreSaid) {

@@ -111,6 +111,22 @@ bool is_module(const Device& device) {
   return device.name.find("-sxm") != std::string::npos || device.host_link == LinkClass::kC2c;
 }
 
+/// And the same kind of host: Grace sits on a module with its GPU.
+bool same_chip(const Device& a, const Device& b) {
+  return a.compute_capability == b.compute_capability && a.host_link == b.host_link;
+}
+
+/// The node of cards of the same chip that are joined like these; or else of any cards.
+std::string node_of_cards(const Device& device, Kind kind) {
+  for (const std::string& name : cluster_names()) {
+    const NodeSpec node = find_node(name);
+    const Device d = find_device(node.device);
+    if (is_cloud(name) || node.family == Family::kGpuParts || is_module(d)) continue;
+    if (same_chip(d, device) && kind_of(node.family) == kind) return name;
+  }
+  return "pcie-8";
+}
+
 }  // namespace
 
 NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
@@ -147,45 +163,28 @@ NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
   refuse_links(facts, links);
 }
 
-std::string node_with(const Device& device, Kind kind) {
-  std::string best = "pcie-8";
-  int best_likeness = 0;
-  for (const std::string& name : cluster_names()) {
-    if (is_cloud(name)) continue;
-    const NodeSpec node = find_node(name);
-    const Device d = find_device(node.device);
-    const bool same_chip = d.compute_capability == device.compute_capability &&
-                           (d.nvlink_links > 0) == (device.nvlink_links > 0);
-    const int likeness =
-        4 * (node.device == device.name) + 2 * same_chip + (kind_of(node.family) == kind);
-    if (likeness > best_likeness && likeness > 1) best = name, best_likeness = likeness;
-  }
-  return best;
-}
-
 Device listed_device(const NodeFacts& facts, const std::string& wanted) {
   if (wanted.empty()) refuse(facts, "the list has no product names");
   return find_device(wanted);
 }
 
-std::string usual_node(const Device& device, std::int64_t devices) {
+std::string usual_node(const Device& device, std::int64_t devices, std::optional<Kind> kind) {
+  // A card is not on NVSwitches; what is, is on a board.
+  const bool module = is_module(device) || kind == Kind::kSwitch;
   std::string best;
-  std::tuple<bool, std::ptrdiff_t, bool> best_likeness;
+  std::tuple<bool, std::ptrdiff_t, bool, bool> best_likeness;
   for (const std::string& name : cluster_names()) {
     const NodeSpec node = find_node(name);
     if (is_cloud(name) || node.family == Family::kGpuParts) continue;
     const bool same = node.device == device.name;
     const Device d = find_device(node.device);
-    const bool alike =
-        is_module(device) && is_module(d) && d.compute_capability == device.compute_capability;
-    const std::tuple likeness{same, common_prefix(d.name, device.name), node.devices == devices};
+    const bool alike = module && is_module(d) && same_chip(d, device);
+    const std::tuple likeness{same, common_prefix(d.name, device.name),
+                              kind_of(node.family) == kind, node.devices == devices};
     if (!(same || alike) || (!best.empty() && likeness <= best_likeness)) continue;
     best = name, best_likeness = likeness;
   }
-  if (!best.empty()) return best;
-  Device card = device;
-  card.nvlink_links = 0;
-  return node_with(card, Kind::kNone);
+  return best.empty() ? node_of_cards(device, kind.value_or(Kind::kNone)) : best;
 }
 
 }  // namespace plait

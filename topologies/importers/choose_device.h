@@ -1,6 +1,8 @@
 #pragma once
 // Which device of the catalogue a file is about, and what its NVLinks lead to.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,14 +27,14 @@ struct NvlinkReading {
 NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
                            std::vector<std::string>& notes);
 
-/// The catalogue's node that has this device and NVLinks of this kind, or else one most like it.
-std::string node_with(const Device& device, NvlinkReading::Kind kind);
-
 /// The device `wanted` of a list without links. Throws InputError T011 where that is empty.
 Device listed_device(const NodeFacts& facts, const std::string& wanted);
 
 /// The catalogue's node that has this device and, of several, as many as `devices`; or else the one
-/// that boards or cards like it are usually in, cards without bridges between them.
-std::string usual_node(const Device& device, std::int64_t devices);
+/// that boards like it are usually in. A card without a node of its own: one of cards on bridges
+/// where `kind` is a mesh and there is one, one of cards without them. `kind` is what a file shows;
+/// nothing for a list.
+std::string usual_node(const Device& device, std::int64_t devices,
+                       std::optional<NvlinkReading::Kind> kind = {});
 
 }  // namespace plait

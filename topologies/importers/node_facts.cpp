@@ -131,7 +131,7 @@ std::string changes(const Table<T>& table, const T& value, const T& base) {
 void set_linked(ImportedNode& out, const NodeFacts& facts, const std::string& wanted) {
   const NvlinkReading nvlink = read_nvlinks(facts, wanted, out.notes);
   out.device = nvlink.device;
-  out.preset = node_with(out.device, nvlink.kind);
+  out.preset = usual_node(out.device, std::ssize(facts.devices), nvlink.kind);
   out.node = find_node(out.preset);
   out.node.name = facts.name;
   out.node.device = out.device.name;
