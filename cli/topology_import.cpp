@@ -60,28 +60,58 @@ int print_node(const CommandOptions& options, NodeFacts facts, const std::string
 /// The link of the data sheet that a run is held against.
 struct DataSheet {
   std::string cluster, link;
-  BytesPerSecond bandwidth;  // of one device; 0: unknown
+  BytesPerSecond bandwidth;  // that bus bandwidth has at most; 0: unknown
   /// What of the cluster would say that the links do what was measured; "" where nothing does.
   std::string key, value;
 };
 
-/// A link of the cluster that a scenario can set.
+/// A link of the cluster that a scenario can set, and how many of it bound the bus bandwidth.
 struct SettableLink {
+  enum class Kind : std::uint8_t { kNic, kNvlink, kPcie };
+  Kind kind;
   std::string name, key;
   BytesPerSecond bandwidth;
-  double per_device = 1;
+  double times = 1;
 };
 
-SettableLink link_of(const CollectiveRun& run, const NodeSpec& node, const Device& device) {
-  if (run.hosts > 1 && node.nics > 0) {
-    return {"NIC per device", "cluster.fabric.bandwidth", find_fabric(node.fabric).bandwidth,
-            static_cast<double>(node.nics) / static_cast<double>(node.devices)};
+/// Ranks on the host with most of them.
+std::int64_t ranks_per_host(const CollectiveRun& run) {
+  const std::int64_t hosts = std::max<std::int64_t>(1, run.hosts);
+  return std::max<std::int64_t>(1, (run.ranks + hosts - 1) / hosts);
+}
+
+/// Bus bandwidth in NICs, with n ranks, r of them on each host (nccl-tests doc/PERFORMANCE.md):
+///   rings and trees    every byte of busbw leaves a node once, by all its NICs:   min(r, NICs)
+///   all_to_all         a rank sends (n - r) / n of its buffer by its own NIC, and
+///                      busbw counts (n - 1) / n of it:                            (n - 1) / (n -
+///                      r)
+///   send_recv          one rank of each node sends to another node:               1
+/// where devices share a NIC, the last two have that share of it.
+SettableLink nics_of(const CollectiveRun& run, const NodeSpec& node) {
+  const std::int64_t ranks = ranks_per_host(run);
+  const auto n = static_cast<double>(run.ranks), r = static_cast<double>(ranks);
+  const std::int64_t used = std::min(ranks, node.nics);
+  SettableLink out{SettableLink::Kind::kNic, "one NIC", "cluster.fabric.bandwidth",
+                   find_fabric(node.fabric).bandwidth};
+  if (run.collective == "all_to_all" && n > r) {
+    out.name = fmt::format("a rank's share of {} NICs per node, which {} of its data cross", used,
+                           human_percent((n - r) / (n - 1), 0));
+    out.times = static_cast<double>(used) / r * (n - 1) / (n - r);
+  } else if (run.collective != "send_recv" && used > 1) {
+    out.name = fmt::format("{} NICs per node", used);
+    out.times = static_cast<double>(used);
   }
+  return out;
+}
+
+SettableLink link_of(const CollectiveRun& run, const NodeSpec& node, const Device& device) {
+  using enum SettableLink::Kind;
+  if (run.hosts > 1 && node.nics > 0) return nics_of(run, node);
   if (device.nvlink_links > 0) {
-    return {"nvlink", "cluster.device.nvlink_link_bandwidth", device.nvlink_link_bandwidth,
+    return {kNvlink, "nvlink", "cluster.device.nvlink_link_bandwidth", device.nvlink_link_bandwidth,
             static_cast<double>(device.nvlink_links)};
   }
-  return {"pcie", "cluster.device.pcie_bandwidth", device.pcie_bandwidth};
+  return {kPcie, "pcie", "cluster.device.pcie_bandwidth", device.pcie_bandwidth};
 }
 
 /// The machine of the run with the link at `factor` times its rate.
@@ -90,10 +120,11 @@ ClusterSpec machine_of(const CollectiveRun& run, const NodeSpec& node, const Dev
   ClusterSpec out{.preset = node.name, .nodes = std::max<std::int64_t>(1, run.hosts)};
   out.device = device;
   if (!node.fabric.empty()) out.own_fabric = find_fabric(node.fabric);
-  BytesPerSecond& bandwidth = link.name == "nvlink" ? out.device->nvlink_link_bandwidth
-                              : link.name == "pcie" ? out.device->pcie_bandwidth
-                                                    : out.own_fabric->bandwidth;
-  bandwidth *= factor;
+  switch (link.kind) {
+    case SettableLink::Kind::kNic: out.own_fabric->bandwidth *= factor; break;
+    case SettableLink::Kind::kNvlink: out.device->nvlink_link_bandwidth *= factor; break;
+    case SettableLink::Kind::kPcie: out.device->pcie_bandwidth *= factor; break;
+  }
   return out;
 }
 
@@ -101,9 +132,9 @@ DataSheet data_sheet_of(const CollectiveRun& run, const std::string& named) {
   const std::string name = named.empty() ? catalogue_name(run.device) : named;
   if (name.empty()) return {};
   const Device device = find_device(name);
-  const NodeSpec node = find_node(usual_node(device, run.ranks));
+  const NodeSpec node = find_node(usual_node(device, ranks_per_host(run)));
   const SettableLink link = link_of(run, node, device);
-  DataSheet out{node.name, link.name, link.bandwidth * link.per_device, {}, {}};
+  DataSheet out{node.name, link.name, link.bandwidth * link.times, {}, {}};
   const auto factor =
       measured_link_factor(run, [&](double f) { return machine_of(run, node, device, link, f); });
   if (factor) out.key = link.key, out.value = to_text(link.bandwidth * *factor);
@@ -153,10 +184,17 @@ std::string fit_json(const CollectiveRun& run, const LatencyBandwidth& fit,
                     {"median_error", fit.median_error},
                     {"worst_error", fit.worst_error},
                     {"data_sheet_Bps", sheet.bandwidth.value},
+                    {"data_sheet_of", sheet.link},
+                    {"wrong_rows", run.wrong},
                     {"rows", rows}});
 }
 
 int print_fit(const CommandOptions& options, const CollectiveRun& run) {
+  if (run.wrong > 0) {
+    print_warnings(
+        {fmt::format("W016: {} of {} rows computed wrong results (#wrong) and are not fitted",
+                     run.wrong, std::ssize(run.rows) + run.wrong)});
+  }
   const LatencyBandwidth fit = fit_latency_bandwidth(run);
   const DataSheet sheet = data_sheet_of(run, options.import.device);
   const bool json = options.output.kind() == Format::kJson;

@@ -156,6 +156,43 @@ class Import(CommandTest):
         text = plait("topology", "import", SAMPLES / "all_gather-mpirun.txt").out
         self.assertIn("cluster.fabric.bandwidth", text)
 
+    def table(self, ranks, hosts, busbw, collective="all_reduce", factor=None):
+        """nccl-tests' table of t(S) = 40 us + f S / busbw, on H100."""
+        factor = factor or 2 * (ranks - 1) / ranks
+        lines = [f"# Collective test starting: {collective}_perf"]
+        for rank in range(ranks):
+            lines.append(f"#  Rank {rank:2d} Group  0 Pid 10 on node{rank * hosts // ranks} device  {rank % 8} [0x00] "
+                         "NVIDIA H100 80GB HBM3")
+        lines.append("#       size         count      type   redop    root     time   algbw   busbw #wrong")
+        for exponent in range(10, 34):
+            size = 2 ** exponent
+            time = 40e-6 + factor * size / busbw
+            lines.append(f"{size} {size // 4} float sum -1 {1e6 * time:.2f} {size / time / 1e9:.2f} "
+                         f"{factor * size / time / 1e9:.2f} 0 0 0 0 N/A")
+        return "\n".join(lines) + "\n"
+
+    def test_bus_bandwidth_over_hosts_is_of_as_many_nics_as_ranks_use(self):
+        """hgx-h100 has eight NICs of 50 GB/s for eight devices."""
+        all_to_all = {"collective": "alltoall", "factor": 15 / 16}
+        for ranks, hosts, options, sheet in ((16, 2, {}, 400e9), (2, 2, {}, 50e9), (8, 2, {}, 200e9),
+                                             # Of 15/16 of its buffer a rank sends 8/16 to the other host.
+                                             (16, 2, all_to_all, 50e9 * 15 / 8),
+                                             (16, 2, {"collective": "sendrecv", "factor": 1}, 50e9)):
+            with self.subTest(ranks=ranks, hosts=hosts, **options):
+                file = self.file("table", self.table(ranks, hosts, 45e9, **options))
+                fit = self.run_ok("topology", "import", file, "--format", "json").json()
+                self.assertAlmostEqual(fit["data_sheet_Bps"], sheet)
+                self.assertIn("NIC", fit["data_sheet_of"])
+        text = self.run_ok("topology", "import", self.file("table", self.table(16, 2, 360e9))).out
+        self.assertIn("400 GB/s of 8 NICs per node (hgx-h100): measured is 90 % of it", text)
+
+    def test_rows_with_wrong_results_are_said(self):
+        table = self.table(8, 1, 300e9)
+        file = self.file("table", table.replace(" 0 0 0 0 N/A", " 7 0 0 0 N/A", 2))
+        fit = self.run_ok("topology", "import", file, "--format", "json")
+        self.assertIn("W016: 2 of 24 rows", fit.err)
+        self.assertEqual((fit.json()["wrong_rows"], len(fit.json()["rows"])), (2, 22))
+
     def test_links_as_measured_give_what_was_measured(self):
         """One all_reduce of the size that was measured last, over the links that the fit suggests."""
         text = self.run_ok("topology", "import", SAMPLES / "all_reduce-8xh100.txt").out

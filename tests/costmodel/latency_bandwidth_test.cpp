@@ -56,15 +56,47 @@ TEST(NcclTests, RowsWithoutNumbersAreLeftOutAndInPlaceStandsIn) {
   EXPECT_DOUBLE_EQ(run.rows[0].time.value, 10e-6);
 }
 
+const std::string kRight = "1024 256 float sum -1 10.0 0.1 0.2 0 10.0 0.1 0.2 N/A\n";
+const std::string kWrong = "2048 512 float sum -1 10.0 0.2 0.4 0 10.0 0.2 0.4 512\n";
+
+TEST(NcclTests, RowsWithWrongResultsAreCountedAndLeftOut) {
+  // Before 2.12 the column is an error, not a count.
+  const std::string old = "4096 1024 float sum 10.0 0.4 0.8 4e-07 10.0 0.4 0.8 0e+00\n";
+  const CollectiveRun run = read_nccl_tests("# busbw\n" + kRight + kWrong + old, "f");
+  EXPECT_EQ(run.wrong, 1);
+  ASSERT_EQ(run.rows.size(), 2U);
+  EXPECT_EQ(run.rows[1].size.value, 4096);
+  const std::string half = R"({"time": 1, "alg_bw": 1, "bus_bw": 1, "nwrong": )";
+  const CollectiveRun json =
+      read_nccl_tests(R"({"results": [{"size": 8, "out_of_place": )" + half +
+                          "0}}, {\"size\": 16, \"in_place\": " + half + "3}}]}",
+                      "f");
+  EXPECT_EQ(json.wrong, 1);
+  EXPECT_EQ(json.rows.size(), 1U);
+}
+
+std::string code_of(const std::string& text, int* line = nullptr) {
+  try {
+    read_nccl_tests(text, "f");
+  } catch (const InputError& e) {
+    if (line != nullptr) *line = e.text().where.line;
+    return e.text().code;
+  }
+  return "";
+}
+
+TEST(NcclTests, ASecondTableIsRefusedWhereItBegins) {
+  const std::string header = "#       size         count      type   redop    root     time\n";
+  int line = 0;
+  EXPECT_EQ(code_of(header + kRight + header + kRight, &line), "T019");
+  EXPECT_EQ(line, 3);
+  EXPECT_EQ(code_of(header + kWrong + "# Avg bus bandwidth : 1\n# nThread 1 nGpus 1\n", &line),
+            "T019");
+  EXPECT_EQ(line, 4);
+}
+
 TEST(NcclTests, WhatIsWrongHasACode) {
-  const auto code_of = [](const std::string& text) {
-    try {
-      read_nccl_tests(text, "f");
-    } catch (const InputError& e) {
-      return e.text().code;
-    }
-    return std::string();
-  };
+  EXPECT_EQ(code_of(kWrong), "T018");
   EXPECT_EQ(code_of("# size count busbw\n"), "T010");
   EXPECT_EQ(code_of("1024 256 float sum -1 10.0\n"), "T012");
   EXPECT_EQ(code_of("{\"results\": []}"), "T010");

@@ -59,6 +59,10 @@ void read_rank(const std::string& line, CollectiveRun& run, std::set<std::string
     run.device = trimmed(std::string_view(line).substr(bracket + 1));
 }
 
+/// `#wrong` counts elements; before 2.12 that column is an error, below 1 where the result is
+/// right.
+bool is_wrong(std::optional<double> wrong) { return wrong && *wrong >= 1; }
+
 /// size count type redop [root] (time algbw busbw [#wrong]) twice; false: not a row of the table.
 /// nccl-tests before 2.11 has no column for root.
 bool read_row(const TextLine& line, const std::string& file, CollectiveRun& run) {
@@ -84,14 +88,38 @@ bool read_row(const TextLine& line, const std::string& file, CollectiveRun& run)
                       .expected = "size count type redop root time algbw busbw #wrong ...",
                       .cure = "remove the row, or measure again"});
   }
-  if (taken && row.size.value > 0) run.rows.push_back(row);
+  if (!taken || row.size.value <= 0) return true;
+  if (is_wrong(value(at + 3)) || is_wrong(value(at + 7))) {
+    ++run.wrong;
+  } else {
+    run.rows.push_back(row);
+  }
   return true;
+}
+
+/// A line that stands once, above the rows.
+bool begins_table(std::string_view line) {
+  const std::vector<std::string> words = words_of(line);
+  if (words.size() < 3 || words[0] != "#") return false;
+  const std::string two = words[1] + " " + words[2];
+  return two == "nccl-tests version" || two == "Collective test" || words[1] == "nThread" ||
+         two == "Using devices" || two == "size count";
+}
+
+[[noreturn]] void refuse_second_table(const std::string& file, int line) {
+  throw InputError({.code = "T019",
+                    .problem = "a second table of nccl-tests begins here",
+                    .where = {file, line, 0, ""},
+                    .expected = "one run of one collective: a fit is of its sizes",
+                    .cure = "write each run to a file of its own"});
 }
 
 CollectiveRun read_table(std::string_view text, const std::string& file) {
   CollectiveRun run;
   std::set<std::string> hosts;
   for (const TextLine& line : lines_of(text)) {
+    const bool has_rows = !run.rows.empty() || run.wrong > 0;
+    if (has_rows && begins_table(line.text)) refuse_second_table(file, line.number);
     if (run.collective.empty()) run.collective = program_in(line.text);
     const std::string_view words = trimmed(line.text);
     if (words.starts_with("#")) {
@@ -144,6 +172,14 @@ CollectiveRun read_json(std::string_view text, const std::string& file) {
     row.size = Bytes(static_cast<std::int64_t>(*size));
     row.type = text_member(*r, "type");
     row.redop = text_member(*r, "redop");
+    const auto wrong = [&](std::string_view half) {
+      const Json* h = r->find(half);
+      return h != nullptr && is_wrong(member(*h, "nwrong"));
+    };
+    if (wrong("out_of_place") || wrong("in_place")) {
+      ++run.wrong;
+      continue;
+    }
     for (const std::string_view half : {"out_of_place", "in_place"}) {
       const Json* h = r->find(half);
       if (h == nullptr) continue;
@@ -182,6 +218,14 @@ CollectiveRun read_nccl_tests(std::string_view text, const std::string& file) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool json = begin != std::string_view::npos && text[begin] == '{';
   CollectiveRun run = json ? read_json(text, file) : read_table(text, file);
+  if (run.rows.empty() && run.wrong > 0) {
+    throw InputError(
+        {.code = "T018",
+         .problem = fmt::format("all {} rows computed wrong results", run.wrong),
+         .where = {file, 0, 0, ""},
+         .expected = "rows whose #wrong is 0, or N/A (-c 0)",
+         .cure = "find what corrupts the data (a link, a driver, NCCL) and measure again"});
+  }
   if (run.rows.empty()) {
     throw InputError({.code = "T010",
                       .problem = "there are no measurements of nccl-tests",

@@ -37,10 +37,11 @@ struct CollectiveRun {
   /// all_to_all, 1 for broadcast and reduce (nccl-tests doc/PERFORMANCE.md).
   double factor = 1;
   std::vector<CollectiveTiming> rows;
+  std::int64_t wrong = 0;  // rows that computed wrong results in either half: not in `rows`
 };
 
-/// Throws InputError with file and line: T010 no rows, T012 a row with numbers missing; J0xx for
-/// malformed JSON.
+/// Throws InputError with file and line: T010 no rows, T012 a row with numbers missing, T018 none
+/// with right results, T019 a second table; J0xx for malformed JSON.
 CollectiveRun read_nccl_tests(std::string_view text, const std::string& file);
 
 /// The catalogue's name of a device by its marketing name; "" unknown.
