@@ -13,6 +13,28 @@
 namespace plait {
 namespace {
 
+/// --quick is of the command alone: it measures other sizes, fewer times.
+bool is_quick(const RunRow& run) {
+  return (run.command + " ").find(" --quick ") != std::string::npos;
+}
+
+/// Rows of other options would be mixed, as one file says only once what it was measured with.
+void check_options(const std::string& path, const RunRow& begun, const RunRow& run) {
+  const auto check = [&](const char* option, const std::string& there, const std::string& here) {
+    if (there == here) return;
+    throw InputError(
+        {.code = "K004",
+         .problem =
+             fmt::format("{} was begun with {} {}, and this is {}", path, option, there, here),
+         .where = {path, 1, 1, ""},
+         .expected = fmt::format("the options that the file was begun with: {}", begun.command),
+         .cure = "name another file, or give the same options"});
+  };
+  const auto on = [](const RunRow& r) { return is_quick(r) ? "on" : "off"; };
+  check("--threads", std::to_string(begun.threads), std::to_string(run.threads));
+  check("--quick", on(begun), on(run));
+}
+
 bool is_file(int fd) {
   struct stat status = {};
   return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
@@ -55,6 +77,7 @@ void RowsFile::keep_whole_rows(const RunRow& run) {
            .expected = fmt::format("those of {} on {} ({})", run.bench, run.host, run.processor),
            .cure = "name another file"});
     }
+    check_options(path_, begun, run);
     for (const Row& row : rows) known_.insert(identity_of(row));
     found_ = rows.size();
   }

@@ -13,8 +13,8 @@ namespace plait {
 class RowsFile {
  public:
   /// Opens `path` ("-" or "": standard output). Rows that are there already are kept and known, if
-  /// the file was begun by the same bench on the same machine; else throws InputError K004. Throws
-  /// EnvironmentError when it cannot be written.
+  /// the file was begun by the same bench on the same machine, with as many threads and the same
+  /// --quick; else throws InputError K004. Throws EnvironmentError when it cannot be written.
   RowsFile(const std::string& path, const RunRow& run);
   ~RowsFile();
   RowsFile(const RowsFile&) = delete;

@@ -88,6 +88,27 @@ TEST_F(Rows, AnotherMachinesFileIsNotGoneOnWith) {
   EXPECT_EQ(text(path("raw")), before);
 }
 
+TEST_F(Rows, AFileOfOtherOptionsIsNotGoneOnWith) {
+  RunRow begun = a_run();
+  begun.command = "plait bench compute --threads 2 -o raw", begun.threads = 2;
+  { RowsFile(path("raw"), begun).add(a_row(1)); }
+  RunRow threads = begun, quick = begun, same = begun;
+  threads.threads = 1;
+  quick.command = "plait bench compute --threads 2 -o raw --quick";
+  same.command = "plait bench compute --seconds 9 --threads 2 -o raw";
+  for (const auto& [other, said] : {std::pair(threads, "--threads 2, and this is 1"),
+                                    std::pair(quick, "--quick off, and this is on")}) {
+    try {
+      RowsFile(path("raw"), other);
+      ADD_FAILURE();
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "K004");
+      EXPECT_NE(e.text().problem.find(said), std::string::npos) << e.text().problem;
+    }
+  }
+  EXPECT_EQ(RowsFile(path("raw"), same).found(), 2U);
+}
+
 TEST_F(Rows, AFullDiskIsTheMachinesFault) {
   EXPECT_THROW(RowsFile("/dev/full", a_run()), EnvironmentError);
   EXPECT_THROW(RowsFile(path("missing") + "/raw", a_run()), EnvironmentError);
