@@ -3,10 +3,12 @@
 #include "costmodel/fit/calibrate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -69,6 +71,20 @@ std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::stri
   return std::nullopt;
 }
 
+/// A profile has no host: there its GPU stands.
+void warn_of_hosts(const std::vector<Row>& rows, std::vector<std::string>& warnings) {
+  std::set<std::string> hosts;
+  for (const Row& row : rows) {
+    const auto* run = std::get_if<RunRow>(&row);
+    if (run != nullptr && run->bench != "profile") hosts.insert(run->host);
+  }
+  if (hosts.size() < 2) return;
+  warnings.push_back(
+      fmt::format("W015: measurements of several hosts are fitted together: {}; hosts of one kind "
+                  "differ, so give each a calibration of its own, or be sure that they are alike",
+                  fmt::join(hosts, ", ")));
+}
+
 int run(const CalibrateOptions& options) {
   std::vector<Row> rows;
   std::string all;
@@ -80,6 +96,7 @@ int run(const CalibrateOptions& options) {
   const auto& first = std::get<RunRow>(rows.front());
   std::vector<std::string> warnings;
   const std::optional<Device> gpu = measured_gpu(rows, options.device, warnings);
+  warn_of_hosts(rows, warnings);
   ProgressLine progress("fitting");
   const CalibrationResult result = calibrate(rows, options.name.empty() ? first.host : options.name,
                                              sha256(all), gpu ? &*gpu : nullptr);

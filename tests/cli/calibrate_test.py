@@ -75,6 +75,25 @@ class Calibrate(CommandTest):
         self.assertIn("K006", refused.err)
         self.assertEqual(plait("run", TINY_CPU, "--set", f"calibration={fitted}").code, 0)
 
+    def test_other_options_do_not_go_on_in_a_file(self):
+        path = self.bench("copy")
+        refused = plait("bench", "copy", "-o", path)
+        self.assertEqual(refused.code, 2)
+        self.assertIn("K004", refused.err)
+        self.assertIn("--quick on, and this is off", refused.err)
+        self.assertIn("rows are there already", plait("bench", "copy", "--quick", "-o", path).err)
+
+    def test_rows_of_several_hosts_are_said(self):
+        here, there = self.bench("copy"), self.folder / "there.jsonl"
+        rows = rows_of(here)
+        self.assertNotIn("W015", plait("calibrate", here, "-o", self.folder / "c.json").err)
+        rows[0]["host"] = "node17"
+        there.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        both = plait("calibrate", here, there, "-o", self.folder / "c.json")
+        self.assertEqual(both.code, 0, both.err)
+        self.assertIn("W015", both.err)
+        self.assertIn("node17", both.err)
+
     def test_rows_say_what_was_measured_on_what(self):
         rows = rows_of(self.bench("copy"))
         self.assertEqual(rows[0]["kind"], "run")
