@@ -135,6 +135,9 @@ std::vector<const Json*> left_in(const RecordPart& part) {
 
 void add_unread(const RecordPart& part, std::vector<std::string>& out) {
   const std::string& of = part.json().key();
+  for (const std::string& member : part.unusable()) {
+    out.push_back(of + (of.empty() ? "" : ".") + member);
+  }
   for (const Json* member : left_in(part)) {
     const std::string& name = member->key();
     if (is_told(part, name) || (of == "model" && gives_field(*member))) continue;

@@ -18,8 +18,9 @@ struct ModelField {
 std::vector<ModelField> fields_of_scenario(const RecordPart& model);
 
 /// Members that are not read, in order, with their part and what they may have been meant for:
-/// `parallel.zero (did you mean "zero_stage"?)`. Those that tell people where a record is from, and
-/// amounts that were measured beside those that are read, are none of them.
+/// `parallel.zero (did you mean "zero_stage"?)`; and measured amounts that cannot be used, with
+/// why. Those that tell people where a record is from, and amounts that were measured beside those
+/// that are read, are none of them.
 std::vector<std::string> unread_members(const RecordPart& record);
 
 }  // namespace plait

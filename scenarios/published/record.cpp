@@ -177,9 +177,9 @@ Measured measured_of(RecordPart& m, const PublishedRun& run) {
 
 std::optional<PassProfile> profile_of(RecordPart& p) {
   const auto f = p.amount("TF"), b = p.amount("TB"), w = p.amount("TW");
-  const auto exchange = p.amount("Tcomm");
+  const auto exchange = p.number("Tcomm");  // 0 is an answer
   if (!f || !b || !w) return std::nullopt;
-  return PassProfile{*f, *b, *w, exchange.value_or(0)};
+  return PassProfile{*f, *b, *w, std::max(0.0, exchange.value_or(0))};
 }
 
 void read_words(RecordPart& r, PublishedRun& out) {

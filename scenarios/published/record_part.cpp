@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/parse_number.h"
 #include "core/spelling.h"
@@ -25,6 +26,19 @@ std::string searchable(const Json& json) {
     out += searchable(*child) + " ";
   }
   return out;
+}
+
+std::string as_written(const Json& json) {
+  if (json.is(Json::Kind::kText)) return json_quote(json.text());
+  if (json.is(Json::Kind::kBool)) return json_bool(json.boolean());
+  return holds_number(json) ? json_number(json.number()) : json.describe();
+}
+
+/// Words for what was not published.
+bool says_nothing(const std::string& words) {
+  constexpr std::array<std::string_view, 6> kUnsaid = {"", "unknown", "n/a", "na", "-", "?"};
+  const std::string small = lower_case(words);
+  return small.starts_with("not ") || std::ranges::find(kUnsaid, small) != kUnsaid.end();
 }
 
 }  // namespace
@@ -61,11 +75,8 @@ std::string RecordPart::text(std::string_view key) {
 
 std::string RecordPart::said(std::string_view key) {
   if (const auto flagged = flag(key)) return *flagged ? "yes" : "no";
-  const std::string found = text(key), small = lower_case(found);
-  constexpr std::array<std::string_view, 5> kUnsaid = {"unknown", "n/a", "na", "-", "?"};
-  const bool unsaid =
-      small.starts_with("not ") || std::ranges::find(kUnsaid, small) != kUnsaid.end();
-  return unsaid ? "" : found;
+  const std::string found = text(key);
+  return says_nothing(found) ? "" : found;
 }
 
 std::string RecordPart::kind(std::string_view key) {
@@ -89,7 +100,13 @@ std::optional<double> RecordPart::number(std::string_view key) {
 
 std::optional<double> RecordPart::amount(std::string_view key) {
   const std::optional<double> found = number(key);
-  return found && *found > 0 ? found : std::nullopt;
+  if (found && *found > 0 && std::isfinite(*found)) return found;
+  const Json* member = find(key);
+  const bool nothing =
+      member == nullptr || (member->is(Json::Kind::kText) && says_nothing(member->text()));
+  if (!nothing)
+    unusable_.push_back(fmt::format("{} ({} is no number above 0)", key, as_written(*member)));
+  return std::nullopt;
 }
 
 std::optional<double> RecordPart::share(std::string_view key) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.h"
 
@@ -29,6 +30,9 @@ class RecordPart {
   /// Its own parts that were asked for, in that order.
   const std::list<RecordPart>& parts() const { return parts_; }
 
+  /// Members that were to be amounts, with why they are not: `mfu ("45 %" is no number above 0)`.
+  const std::vector<std::string>& unusable() const { return unusable_; }
+
   /// The member that is an object; null where there is none.
   RecordPart* find_part(std::string_view key);
   /// The same, or V001.
@@ -42,7 +46,8 @@ class RecordPart {
   std::string words(std::string_view key);
   /// A number, also as a text: "8".
   std::optional<double> number(std::string_view key);
-  /// A measured amount; one that was rounded to 0 says nothing.
+  /// A measured amount, above 0. A member that is none, nor a word for its absence, is listed in
+  /// `unusable`.
   std::optional<double> amount(std::string_view key);
   /// A share, or as many percent: no share of a peak is above 1.
   std::optional<double> share(std::string_view key);
@@ -57,6 +62,7 @@ class RecordPart {
   const Json& json_;
   std::set<std::string, std::less<>> asked_;
   std::list<RecordPart> parts_;
+  std::vector<std::string> unusable_;
 };
 
 }  // namespace plait

@@ -71,6 +71,23 @@ TEST(PublishedMembers, ThatNobodyReadsAreListedWithWhatTheyMayMean) {
   EXPECT_EQ(std::ranges::count(assumed, "not read: " + expected[4]), 1);
 }
 
+TEST(PublishedMembers, ThatWereMeasuredAndAreNoNumberAboveZeroAreListedWithWhy) {
+  for (const json& value :
+       {json("1.3 s"), json("48,000"), json("45 %"), json("abc"), json(-3), json(0), json(true)}) {
+    json record = published_sample();
+    record["measured"] = {{"mfu", value}, {"tflops_per_gpu", 100}};
+    const std::vector<std::string> expected = {"measured.mfu (" + value.dump() +
+                                               " is no number above 0)"};
+    EXPECT_EQ(unread(record), expected);
+    EXPECT_TRUE(run_of(record).measured.hardware_tflops_per_gpu) << "what else was measured stays";
+  }
+  for (const json& value : {json("not published"), json("n/a"), json("0.45"), json(45), json()}) {
+    json record = published_sample();
+    record["measured"]["mfu"] = value;
+    EXPECT_TRUE(unread(record).empty()) << value;
+  }
+}
+
 TEST(PublishedMembers, ThatTellPeopleWhereARecordIsFromAreNotListed) {
   json record = published_sample();
   record["confidence"] = "exact", record["knob_confidence"] = {{"sp", "recalled"}};
