@@ -50,6 +50,9 @@ std::string memory_lines(const RealrunReport& r) {
   return out;
 }
 
+/// With fewer than six values no interval holds the median with 95 % probability.
+bool has_interval(const RealrunReport& r) { return r.step_s.size() >= 6; }
+
 }  // namespace
 
 std::optional<double> step_error(const RealrunReport& r) {
@@ -61,9 +64,8 @@ std::string to_text(const RealrunReport& r) {
   std::string out =
       fmt::format("{}  {} on {} ranks over {}, {} kernels{}\n\n", r.run.scenario, r.layout, r.ranks,
                   r.transport, r.kernels, r.links.empty() ? "" : ", " + r.links);
-  // With fewer than six values no interval holds the median with 95 % probability.
   out += fmt::format("step     {}  median of {}, {} {} to {}\n", human_time(r.step_median_s),
-                     r.step_s.size(), r.step_s.size() < 6 ? "all within" : "95 % confidence:",
+                     r.step_s.size(), has_interval(r) ? "95 % confidence:" : "all within",
                      human_time(r.step_low_s), human_time(r.step_high_s));
   if (r.predicted_step_s) {
     out += fmt::format("predicted {}  {}  by {}\n", human_time(*r.predicted_step_s),
@@ -91,8 +93,8 @@ std::string to_json(const RealrunReport& r) {
   tree["links"] = r.links;
   tree["steps_s"] = r.step_s;
   tree["step_time_s"] = r.step_median_s;
-  tree["step_time_low_s"] = r.step_low_s;
-  tree["step_time_high_s"] = r.step_high_s;
+  if (has_interval(r))
+    tree["step_time_low_s"] = r.step_low_s, tree["step_time_high_s"] = r.step_high_s;
   tree["compute_cpu_s"] = r.compute_cpu_s;
   tree["involuntary_switches"] = r.switches;
   if (r.predicted_step_s) {

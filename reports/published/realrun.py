@@ -51,8 +51,9 @@ def row_of(report, scenario):
         "layout": report["layout"],
         "ranks": report["ranks"],
         "measured_s": report["step_time_s"],
-        "measured_low_s": report["step_time_low_s"],
-        "measured_high_s": report["step_time_high_s"],
+        # Of fewer than six steps there is no interval.
+        **{f"measured_{end}_s": report[f"step_time_{end}_s"]
+           for end in ("low", "high") if f"step_time_{end}_s" in report},
         "predicted_s": report["predicted_step_time_s"],
         "error": report["step_time_error"],
         "quietness": report["quietness"],

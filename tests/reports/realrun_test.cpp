@@ -41,6 +41,16 @@ TEST(RealrunReport, WithoutAPredictionThereIsNoError) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(r)).contains("predicted_step_time_s"));
 }
 
+TEST(RealrunReport, OnlySixStepsAndMoreHaveAnInterval) {
+  RealrunReport r = made_up();
+  EXPECT_FALSE(nlohmann::json::parse(to_json(r)).contains("step_time_low_s"));
+  EXPECT_NE(to_text(r).find("all within 10.0 ms to 12.0 ms"), std::string::npos);
+  r.step_s = {0.011, 0.010, 0.012, 0.011, 0.011, 0.011};
+  const nlohmann::json tree = nlohmann::json::parse(to_json(r));
+  EXPECT_EQ(tree["step_time_low_s"], 0.010);
+  EXPECT_EQ(tree["step_time_high_s"], 0.012);
+}
+
 TEST(RealrunReport, JsonAndCsvHaveEveryFigure) {
   const nlohmann::json tree = nlohmann::json::parse(to_json(made_up()));
   EXPECT_EQ(tree["step_time_s"], 0.011);

@@ -4,7 +4,8 @@ function realrunAnswer() {
   const r = doc.result, predicted = r.predicted_step_time_s !== undefined;
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {}, num('/result/step_time_s', 'time')),
-       el('span', {}, 'measured, median of ', String(r.steps_s.length), ' steps, ', num('/result/step_time_low_s', 'time'), ' to ', num('/result/step_time_high_s', 'time'))),
+       el('span', {}, 'measured, median of ', String(r.steps_s.length), ' steps', r.step_time_low_s === undefined ? null :
+         el('span', {}, ', 95 % confidence: ', num('/result/step_time_low_s', 'time'), ' to ', num('/result/step_time_high_s', 'time')))),
     el('div', {class: 'tiles'},
       predicted ? tile('Predicted', num('/result/predicted_step_time_s', 'time'), ['by ', say('/result/calibration')]) : tile('Predicted', 'nothing', 'needs --calibration'),
       predicted ? tile('Error', num('/result/step_time_error', 'change'), 'predicted / measured − 1') : null,
