@@ -293,7 +293,7 @@ void add_realrun(Command& command) {
   sub.option(
          "--precision", options->precisions,
          "Of the numbers: fp64 (to 1e-12, after several steps 1e-11; default; not on a GPU), "
-         "fp32 (to 1e-5, after several 3e-5), bf16 (the scenario's mix, to 3e-2), or several; one "
+         "fp32 (to 1e-5, after several 5e-5), bf16 (the scenario's mix, to 3e-2), or several; one "
          "tensor of fp32 or bf16 to 10 times as much; --matrix: fp64,fp32")
       .separated_by_commas()
       .one_of({"fp64", "fp32", "bf16"});
