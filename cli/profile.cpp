@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -91,6 +92,18 @@ void save_page(const ProfileOptions& options, const Scenario& scenario, const Pr
   save_page(options.html, page);
 }
 
+/// Without shapes there is nothing in it that plait calibrate fits.
+void save_measurements(const std::string& file, const std::vector<Row>& rows) {
+  write_file(file, lines_of(rows));
+  const bool shapes = std::ranges::any_of(
+      rows, [](const Row& row) { return std::holds_alternative<KernelRow>(row); });
+  if (shapes) return;
+  print_warnings(
+      {fmt::format("W017: the trace has no shapes of products, so {} has nothing that "
+                   "plait calibrate fits: record it with record_shapes=True",
+                   file)});
+}
+
 int profile(const ProfileOptions& options, const std::string& command_line) {
   if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
     print_result(options.output, help);
@@ -122,7 +135,7 @@ int profile(const ProfileOptions& options, const std::string& command_line) {
   print_warnings(p.report.run.warnings);
   save_page(options, scenario, p, c, track);
   if (!options.measurements.empty()) {
-    write_file(options.measurements, lines_of(profile_rows(trace, steps, c)));
+    save_measurements(options.measurements, profile_rows(trace, steps, c));
   }
   print_result(options.output, rendered(c, options.output));
   if (options.fail_over.empty() || std::abs(step_difference(c)) <= limit) return kYes;

@@ -200,6 +200,16 @@ class Profile(CommandTest):
         self.assertIn("matmul.nt", fit.out)
         self.run_ok("run", TINY, "--set", f"calibration={self.folder / 'job.json'}")
 
+    def test_a_trace_without_shapes_is_said_to_have_nothing_to_fit(self):
+        trace = KinetoTrace(0, 1)
+        for number in range(2):
+            trace.step(number, 1e5 * number, 9e4)
+            trace.kernel(KERNELS["matmul"], 1e5 * number + 1, 1e5 * number + 10, 100)
+        path, rows = trace.write(self.folder / "trace.json"), self.folder / "rows.jsonl"
+        said = self.run_ok("profile", TINY, path, "--measurements", rows).err
+        self.assertIn("W017", said)
+        self.assertIn("record_shapes=True", said)
+
     def test_steps_that_are_not_annotated(self):
         _, trace = self.run_of(TINY, steps=4)
         events = trace.document["traceEvents"]
