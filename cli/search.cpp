@@ -209,9 +209,11 @@ int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ra
   records.finish(!report.interrupted);
   if (!studies.empty()) say_why(report, studies.front()->scenario());
   report_rows(o, machines, ranking.reported(), report);
-  if (!report.best.empty()) export_layout(o, report.best.front());
   save_page(o, studies, report);
-  return print(o, report);
+  const int found = print(o, report);
+  // Behind the answer, which stands where a dialect cannot say the layout (D009).
+  if (!report.best.empty()) export_layout(o, report.best.front());
+  return found;
 }
 
 int run_search(const SearchCommand& o, const Command& command) {
