@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -14,7 +13,6 @@
 #include "plan/validate.h"
 #include "search/few_microbatches.h"
 #include "sim/explain.h"
-#include "topologies/catalogue.h"
 #include "topologies/variation.h"
 
 namespace plait {
@@ -42,9 +40,10 @@ void require_sound(const Plan& plan) {
                                   code_of(faults.front().kind), faults.front().text));
 }
 
-bool is_known_gpu(const Device& device) {
-  const std::vector<std::string> known = device_names();
-  return device.compute_capability > 0 && std::ranges::find(known, device.name) != known.end();
+/// Classes of a GPU's products end in their type.
+bool is_of_processors(const Calibration& c) {
+  return !c.transports.empty() || c.kernels.contains("matmul.nn") ||
+         c.kernels.contains("matmul.nt") || c.kernels.contains("matmul.tn");
 }
 
 /// A calibration is of one device.
@@ -62,8 +61,9 @@ void require_its_device(const Calibration& calibration, const Scenario& scenario
   const std::string& device = scenario.cluster.device.name;
   // A processor's says none, nor does one of a GPU that the catalogue has not.
   const bool says_none = calibration.device.empty();
+  const bool on_gpu = scenario.cluster.device.compute_capability > 0;
   const bool other =
-      says_none ? is_known_gpu(scenario.cluster.device) : calibration.device != device;
+      says_none ? on_gpu && is_of_processors(calibration) : calibration.device != device;
   if (other) {
     refuse({.code = "K006",
             .problem = fmt::format("a calibration of {} for a cluster of {}",

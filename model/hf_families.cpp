@@ -70,6 +70,7 @@ Model read_phi3(HfReader& config) {
 Model read_gemma(HfReader& config, LlamaDefaults defaults) {
   defaults.tied_embeddings = defaults.gemma = true;
   Model m = read_llama_sizes(config, defaults);
+  config.take({"hidden_act"});  // beside the longer key it says nothing
   m.head_dim = config.size({"head_dim"}, kMaxHeads, 256);
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   return m;

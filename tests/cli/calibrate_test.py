@@ -68,7 +68,7 @@ class Calibrate(CommandTest):
         self.assertIn("tiny.json", other.err)
 
     def test_a_processors_calibration_is_for_no_gpu(self):
-        raw, fitted = self.bench("copy"), self.folder / "host.json"
+        raw, fitted = self.bench("comm"), self.folder / "host.json"
         self.assertEqual(plait("calibrate", raw, "-o", fitted).code, 0)
         refused = plait("run", TINY, "--set", f"calibration={fitted}")
         self.assertEqual(refused.code, 2)
