@@ -80,13 +80,11 @@ std::int64_t ranks_per_host(const CollectiveRun& run) {
   return std::max<std::int64_t>(1, (run.ranks + hosts - 1) / hosts);
 }
 
-/// Bus bandwidth in NICs, with n ranks, r of them on each host (nccl-tests doc/PERFORMANCE.md):
-///   rings and trees    every byte of busbw leaves a node once, by all its NICs:   min(r, NICs)
-///   all_to_all         a rank sends (n - r) / n of its buffer by its own NIC, and
-///                      busbw counts (n - 1) / n of it:                            (n - 1) / (n -
-///                      r)
-///   send_recv          one rank of each node sends to another node:               1
-/// where devices share a NIC, the last two have that share of it.
+/// Bus bandwidth in NICs, with n ranks, r of them on each host (nccl-tests doc/PERFORMANCE.md).
+/// Rings and trees: min(r, NICs), as every byte of it leaves a node once, by all its NICs.
+/// all_to_all: (n - 1) / (n - r), as a rank sends (n - r) / n of its buffer by its own NIC, of
+/// which (n - 1) / n are counted; where ranks share a NIC, as much of it as a rank has. send_recv:
+/// 1, as one rank of a node sends to another node.
 SettableLink nics_of(const CollectiveRun& run, const NodeSpec& node) {
   const std::int64_t ranks = ranks_per_host(run);
   const auto n = static_cast<double>(run.ranks), r = static_cast<double>(ranks);

@@ -53,10 +53,11 @@ std::int64_t size_of(const SearchField& field, const std::string& text) {
   std::int64_t least = 1;
   if (of_zero || field.path.ends_with(".prefetch")) least = 0;
   if (field.path == "strategy.recompute.layers") least = -1;
-  if (of_zero && (!value || *value < least || *value > kLastZeroStage))
-    refuse(field, text, fmt::format("an integer from {} to {}", least, kLastZeroStage));
-  if (!value || *value < least)
-    refuse(field, text, fmt::format("an integer of at least {}", least));
+  if (!value || *value < least || (of_zero && *value > kLastZeroStage)) {
+    refuse(field, text,
+           of_zero ? fmt::format("an integer from {} to {}", least, kLastZeroStage)
+                   : fmt::format("an integer of at least {}", least));
+  }
   return *value;
 }
 

@@ -263,6 +263,23 @@ def profiled(training, path):
     profiler.export_chrome_trace(str(path))
 
 
+def memory_of_gpu():
+    free, total = torch.cuda.mem_get_info()
+    return {
+        "max_memory_allocated_bytes": torch.cuda.max_memory_allocated(),
+        "max_memory_reserved_bytes": torch.cuda.max_memory_reserved(),
+        "device_memory_in_use_bytes": total - free,
+    }
+
+
+def save(result, output):
+    """To standard output too."""
+    text = json.dumps(result, indent=2) + "\n"
+    if output:
+        output.write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("arguments", type=Path)
@@ -277,7 +294,6 @@ def main():
     first = [timed(training) for _ in range(options.warmup)]
     measured = [timed(training) for _ in range(options.repeats)]
     times = [seconds for seconds, _ in measured]
-    free, total = torch.cuda.mem_get_info()
     result = {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -287,16 +303,11 @@ def main():
         "step_times_s": times,
         "first_loss": first[0][1] if first else measured[0][1],
         "last_loss": measured[-1][1],
-        "max_memory_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "max_memory_reserved_bytes": torch.cuda.max_memory_reserved(),
-        "device_memory_in_use_bytes": total - free,
+        **memory_of_gpu(),
     }
     if options.trace:
         profiled(training, options.trace)
-    text = json.dumps(result, indent=2) + "\n"
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
+    save(result, options.output)
 
 
 if __name__ == "__main__":

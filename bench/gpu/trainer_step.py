@@ -8,9 +8,7 @@ bf16, as the Trainer's bf16=True has it; else weights, gradients and moments are
 tokens are drawn at random; the first three steps are not counted."""
 
 import argparse
-import json
 import statistics
-import sys
 import time
 from pathlib import Path
 
@@ -18,7 +16,7 @@ import torch
 import transformers
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
-from torch_step import integer, megatron_arguments
+from torch_step import integer, megatron_arguments, memory_of_gpu, save
 
 WARMUP = 3
 
@@ -83,7 +81,6 @@ def main():
     trainer = Trainer(model=llama(a, options.autocast), args=arguments, train_dataset=Tokens(a),
                       callbacks=[clock])
     trainer.train()
-    free, total = torch.cuda.mem_get_info()
     result = {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -92,14 +89,9 @@ def main():
         "recomputed": recomputed,
         "step_time_s": statistics.median(clock.times[WARMUP:]),
         "step_times_s": clock.times,
-        "max_memory_allocated_bytes": torch.cuda.max_memory_allocated(),
-        "max_memory_reserved_bytes": torch.cuda.max_memory_reserved(),
-        "device_memory_in_use_bytes": total - free,
+        **memory_of_gpu(),
     }
-    text = json.dumps(result, indent=2) + "\n"
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
+    save(result, options.output)
 
 
 if __name__ == "__main__":

@@ -87,9 +87,12 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
     for (Op& op : block.ops) {
       if (is_router(d, op)) continue;
       const bool experts = multiplies_by_experts(d, op);
-      experts ? pack(d, op, precision.experts, "serving.expert_weights")
-              : pack(d, op, precision.weights, "serving.weights");
-      if (experts) body_of<MatMul>(op)->served = precision.fused_experts;
+      if (!experts) {
+        pack(d, op, precision.weights, "serving.weights");
+        continue;
+      }
+      pack(d, op, precision.experts, "serving.expert_weights");
+      body_of<MatMul>(op)->served = precision.fused_experts;
     }
   }
   for (Op& op : d.head_forward.ops) pack(d, op, precision.head, "serving.head_weights");
