@@ -216,4 +216,11 @@ Reported report_of(const Scenario& s, const CostModel& costs, const RunFacts& fa
   return out;
 }
 
+Report report_of(const EvaluatedStep& e, const Scenario& s, const CostModel& costs,
+                 const RunFacts& facts) {
+  require_sound(e.plan);
+  return summarized(s, costs, e.plan, e.run, explain(e.plan, e.run),
+                    {e.step, e.run.timeline.step_time - e.step}, e.memory, facts);
+}
+
 }  // namespace plait

@@ -8,6 +8,7 @@
 #include "core/watch.h"
 #include "reports/report.h"
 #include "scenarios/scenario.h"
+#include "search/evaluate.h"
 #include "sim/simulate.h"
 
 namespace plait {
@@ -39,6 +40,9 @@ Prediction predict(const Scenario& scenario, const CostModel& costs,
 /// The report alone: to the last bit that of predict(scenario, costs, {}, facts), and sooner where
 /// most of a step repeats (search/few_microbatches.h). Throws as predict does.
 Reported report_of(const Scenario& scenario, const CostModel& costs, const RunFacts& facts);
+/// The same of a step that is evaluated already.
+Report report_of(const EvaluatedStep& step, const Scenario& scenario, const CostModel& costs,
+                 const RunFacts& facts);
 
 /// The plan, checked: validate() finds nothing. Throws as predict does.
 Plan sound_plan(const Scenario& scenario);

@@ -172,7 +172,8 @@ std::optional<SearchRow> Study::guides() const {
   return row(found->layout, 0, {});
 }
 
-SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
+SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces,
+                     const EvaluatedStep* evaluated) const {
   Scenario s = with_layout(open_.scenario, layout);
   s.flow_network = false;  // W006
   s.strategy.pipeline.ends_are_layers = pieces.ends_are_layers;
@@ -190,7 +191,9 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
     });
   }
   out.layout = words_of(layout, s);
-  out.report = report_of(s, costs_, run_facts(s, command_.line)).report;
+  const RunFacts facts = run_facts(s, command_.line);
+  out.report = evaluated != nullptr ? report_of(*evaluated, s, costs_, facts)
+                                    : report_of(s, costs_, facts).report;
   out.bound_s = to_seconds(bound).value;
   const Cluster& cluster = open_.scenario.cluster;
   constexpr double kJoulesPerKwh = 3.6e6;

@@ -77,7 +77,9 @@ class Study {
   bool follow(const SearchRanks& ranks);
 
   /// The report of a layout that was found here.
-  SearchRow row(const Found& found) const { return row(found.layout, found.bound, {}); }
+  SearchRow row(const Found& found) const {
+    return row(found.layout, found.bound, {}, found.step.get());
+  }
   /// Of the scenario as it is written; nothing where it leaves fields open, or cannot be planned.
   std::optional<SearchRow> own() const;
   /// Of what the guides say; nothing where they have no answer.
@@ -86,7 +88,8 @@ class Study {
  private:
   void add_refusals(const SearchResult& result, SearchReport& out) const;
   /// `pieces`: what the scenario itself says of its stages and no layout does.
-  SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const;
+  SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces,
+                const EvaluatedStep* evaluated = nullptr) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
   void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                   SearchReport& out) const;

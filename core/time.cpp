@@ -33,11 +33,18 @@ SimTime counted_product(std::int64_t times, SimTime t) {
 }
 
 SimTime scaled_up(SimTime t, std::int64_t numerator, std::int64_t denominator) {
+  const auto up = [denominator](auto product) {
+    return product / denominator + (product % denominator > 0 ? 1 : 0);
+  };
+  const auto counted = [](auto scaled) {
+    if (scaled > kLongestTime)
+      refuse_time("what is simulated", Seconds(static_cast<double>(scaled) * 1e-12));
+    return static_cast<SimTime>(scaled);
+  };
+  std::int64_t product = 0;  // most are small enough, which takes less time
+  if (!__builtin_mul_overflow(t, numerator, &product)) return counted(up(product));
   __extension__ using Wide = __int128;
-  const Wide scaled = (Wide{t} * numerator + denominator - 1) / denominator;
-  if (scaled > kLongestTime)
-    refuse_time("what is simulated", Seconds(static_cast<double>(scaled) * 1e-12));
-  return static_cast<SimTime>(scaled);
+  return counted(up(Wide{t} * numerator));
 }
 
 }  // namespace plait

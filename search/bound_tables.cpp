@@ -127,7 +127,7 @@ void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const Numbers
   in_parallel(fresh.size(), threads, [&](std::size_t i) {
     const auto& [layout, costs] = fresh[i];
     *costs = shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
-                         groups_);
+                         groups_, scenario_.interference);
   });
   for (const auto& [layout, costs] : fresh) {
     shards_[cut_key(layout)][layout.micro_batch] = std::move(*costs);
@@ -147,7 +147,7 @@ void Bounds::prepare_time(std::span<const Layout> layouts, Numbers numbers, int 
   in_parallel(splits.size(), threads, [&](std::size_t i) {
     const auto& [layout, times] = splits[i];
     *times = split_times(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
-                         groups_);
+                         groups_, scenario_.interference);
   });
   const auto exchanges_of = [&](Numbers piece, auto&& add) {
     Recent recent;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "costmodel/stage_use.h"
 #include "scenarios/placement.h"
 #include "search/few_microbatches.h"
 
@@ -38,26 +37,33 @@ Scenario with_layout(const Scenario& scenario, const Layout& layout) {
   return out;
 }
 
-Evaluation price(const Scenario& scenario, const CostModel& costs, const Layout& layout,
-                 SimTime limit) {
+Priced price(const Scenario& scenario, const CostModel& costs, const Layout& layout,
+             SimTime limit) {
   const Scenario s = with_layout(scenario, layout);
   const std::optional<ToldStep> told = step_of_few(s, costs);
-  if (told && told->step > limit) return {told->step, {}, {}};
+  if (told && told->step > limit) return {{told->step, {}, {}}, nullptr};
   if (told) {
     const auto uses = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
                                            told->microbatches);
-    if (uses) return with_memory(told->step, *uses, s);
+    if (uses) return {with_memory(told->step, *uses, s), nullptr};
   }
-  const Plan plan = make_plan(s.model, s.workload, s.strategy);
-  const SimTime step = told ? told->step : step_of_all(plan, s, costs);
-  if (step > limit) return {step, {}, {}};
-  return with_memory(step, stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels), s);
+  auto all = std::make_shared<EvaluatedStep>();
+  all->plan = make_plan(s.model, s.workload, s.strategy);
+  if (!told) {
+    WholeStep whole = step_of_all(all->plan, s, costs);
+    all->run = std::move(whole.run), all->step = whole.step;
+  }
+  const SimTime step = told ? told->step : all->step;
+  if (step > limit) return {{step, {}, {}}, nullptr};
+  all->memory = stage_uses(all->plan, s.cluster, s.placement, s.memory, s.kernels);
+  const Evaluation result = with_memory(step, all->memory, s);
+  return {result, told ? nullptr : std::move(all)};
 }
 
 std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& costs,
                                    const Layout& layout, SimTime limit) {
   try {
-    return price(scenario, costs, layout, limit);
+    return price(scenario, costs, layout, limit).result;
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -69,11 +69,12 @@ std::optional<ToldStep> step_of_few(const Scenario& s, const CostModel& costs) {
   }
 }
 
-SimTime step_of_all(const Plan& plan, const Scenario& s, const CostModel& costs) {
-  const Simulation run = simulate(
-      plan, s.cluster, costs,
-      {.interference = s.interference, .record = runs_on(plan, s), .placement = s.placement});
-  return step_of(plan, s, run.timeline);
+WholeStep step_of_all(const Plan& plan, const Scenario& s, const CostModel& costs) {
+  WholeStep out;
+  out.run = simulate(plan, s.cluster, costs,
+                     {.interference = s.interference, .record = true, .placement = s.placement});
+  out.step = step_of(plan, s, out.run.timeline);
+  return out;
 }
 
 }  // namespace plait

@@ -36,7 +36,7 @@ namespace plait {
 
 /// A step told from few of its microbatches.
 struct ToldStep {
-  SimTime step = 0;  // step_of_all
+  SimTime step = 0;  // as step_of_all has it
   Plan few;          // the plan of n microbatches
   Simulation run;    // of it
   /// What the step has and the shorter plan has not.
@@ -48,7 +48,11 @@ struct ToldStep {
 /// InputError where the scenario cannot be planned.
 std::optional<ToldStep> step_of_few(const Scenario& scenario, const CostModel& costs);
 
-/// Simulated whole.
-SimTime step_of_all(const Plan& plan, const Scenario& scenario, const CostModel& costs);
+/// A step simulated whole.
+struct WholeStep {
+  SimTime step = 0;
+  Simulation run;  // recorded
+};
+WholeStep step_of_all(const Plan& plan, const Scenario& scenario, const CostModel& costs);
 
 }  // namespace plait

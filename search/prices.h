@@ -1,5 +1,5 @@
 #pragma once
-// The least that the ops of a plan can take anywhere on a machine, each priced once.
+// The least that the ops of a plan can take, and hold, anywhere on a machine, each priced once.
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "core/time.h"
 #include "costmodel/costmodel.h"
+#include "costmodel/held_multiprocessors.h"
 #include "plan/plan.h"
 #include "search/groups.h"
 
@@ -17,35 +18,46 @@ namespace plait {
 /// What an op takes where gradients are written, and where they are added to.
 using PriceOfBoth = std::array<SimTime, 2>;
 
+struct PricedOp {
+  PriceOfBoth takes = {};
+  int held = 0;  // multiprocessors of its device, of a collective
+};
+
 class Prices {
  public:
   /// `written`: type of gradients that are written and not added to. `kind`: of the node; without
-  /// one, the fastest.
+  /// one, the fastest. `interference`: collectives hold multiprocessors.
   Prices(const Plan& plan, const CostModel& costs, Groups& groups, DType written,
-         std::optional<std::size_t> kind)
-      : plan_(plan), costs_(costs), groups_(groups), written_(written), kind_(kind) {}
+         std::optional<std::size_t> kind, bool interference)
+      : plan_(plan),
+        costs_(costs),
+        groups_(groups),
+        written_(written),
+        kind_(kind),
+        holds_(interference && groups.cluster().kinds() == 1) {}
 
-  std::vector<PriceOfBoth> of(const Block& block) const {
-    std::vector<PriceOfBoth> out;
+  std::vector<PricedOp> of(const Block& block) const {
+    std::vector<PricedOp> out;
     out.reserve(block.ops.size());
     for (const Op& op : block.ops) out.push_back(of(op));
     return out;
   }
+  /// Of each device; 0 where it is not certain what is held of them.
+  int multiprocessors() const { return holds_ ? groups_.cluster().device.sms : 0; }
 
  private:
-  PriceOfBoth of(const Op& op) const {
+  PricedOp of(const Op& op) const {
     if (const auto* c = std::get_if<Compute>(&op.body)) return of(*c);
     const auto* c = std::get_if<Collective>(&op.body);
-    const SimTime takes = c == nullptr ? 0 : least(*c);
-    return {takes, takes};
+    return c == nullptr ? PricedOp{} : of(*c);
   }
-  PriceOfBoth of(const Compute& op) const {
+  PricedOp of(const Compute& op) const {
     const SimTime adding = least(op);
     const auto* product = std::get_if<MatMul>(&op);
-    if (product == nullptr || product->pass != Pass::kWeightGrad) return {adding, adding};
+    if (product == nullptr || product->pass != Pass::kWeightGrad) return {{adding, adding}};
     MatMul writing = *product;
     writing.accumulate = false, writing.out = written_;
-    return {least(writing), adding};
+    return {{least(writing), adding}};
   }
   SimTime least(const Compute& op) const {
     const Cluster& cluster = groups_.cluster();
@@ -56,18 +68,26 @@ class Prices {
     }
     return out;
   }
-  SimTime least(const Collective& op) const {
+  PricedOp of(const Collective& op) const {
     std::int64_t stride = 0;  // of the innermost of its axes, which lie side by side
     for (std::size_t a = 0; a < kAxes; ++a) {
       const auto axis = static_cast<Axis>(a);
       if (op.axes.has(axis) && plan_.mesh[axis] > 1) stride = plan_.mesh.stride(axis);
     }
-    if (stride == 0 || !groups_.known()) return 0;
-    SimTime out = std::numeric_limits<SimTime>::max();
+    if (stride == 0 || !groups_.known()) return {};
+    SimTime least = std::numeric_limits<SimTime>::max();
+    int held = std::numeric_limits<int>::max();
     for (const GroupPlacement& g : groups_.of({{plan_.mesh.size_of(op.axes), stride}})) {
-      out = std::min(out, to_sim_time(costs_.collective(op, g, groups_.cluster()).cost.total()));
+      const CollectiveCost priced = costs_.collective(op, g, groups_.cluster());
+      least = std::min(least, to_sim_time(priced.cost.total()));
+      held = std::min(held, held_of(op, g, priced.algorithm));
     }
-    return out;
+    return {{least, least}, held};
+  }
+  int held_of(const Collective& op, const GroupPlacement& group, Algorithm algorithm) const {
+    if (!holds_) return 0;
+    return held_multiprocessors(op, algorithm, group, groups_.cluster().kind(group.kind),
+                                costs_.calibration.get());
   }
 
   const Plan& plan_;
@@ -75,6 +95,7 @@ class Prices {
   Groups& groups_;
   DType written_;
   std::optional<std::size_t> kind_;
+  bool holds_;
 };
 
 }  // namespace plait

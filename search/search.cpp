@@ -40,6 +40,9 @@ class Run {
       if (const std::vector<Candidate> round = walked_round(); !round.empty()) simulate(round);
     }
     close();
+    for (Found& f : out_.best) {
+      f.step = s_.work_.kept().find(static_cast<std::uint32_t>(f.number));
+    }
     return std::move(out_);
   }
 
@@ -153,8 +156,10 @@ class Run {
     const auto before = [](const Found& a, const Found& b) {
       return std::pair(a.result.step, a.number) < std::pair(b.result.step, b.number);
     };
-    const Found found{s_.work_.layouts()[candidate.number], result, candidate.bound,
-                      candidate.number};
+    const Found found{.layout = s_.work_.layouts()[candidate.number],
+                      .result = result,
+                      .bound = candidate.bound,
+                      .number = candidate.number};
     std::vector<Found>& best = out_.best;
     best.insert(std::upper_bound(best.begin(), best.end(), found, before), found);
     if (best.size() > options_.best) best.pop_back();

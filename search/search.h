@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -43,8 +44,9 @@ struct SearchOptions {
 struct Found {
   Layout layout;
   Evaluation result;
-  SimTime bound = 0;        // what was known before it was simulated
-  std::int64_t number = 0;  // in the order of the space
+  SimTime bound = 0;                                    // what was known before it was simulated
+  std::int64_t number = 0;                              // in the order of the space
+  std::shared_ptr<const EvaluatedStep> step = nullptr;  // null: not kept
 };
 
 /// What became of each layout of the space; the counts below `considered` add up to it.

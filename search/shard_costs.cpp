@@ -9,60 +9,107 @@
 #include "search/least_of_both.h"
 #include "search/prices.h"
 #include "search/shard_sizes.h"
+#include "sim/holdings.h"
 
 namespace plait {
 namespace {
 
-/// When compute is through with the ops of one pass, if those before op `from` take no time.
-SimTime chain(const Block& block, const BlockDependencies& deps,
-              const std::vector<PriceOfBoth>& prices, std::size_t of, std::size_t from = 0) {
-  SimTime out = 0;
-  std::array<SimTime, kStreams> clock = {};
-  std::vector<SimTime> end(block.ops.size());
-  for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    const Op& op = block.ops[i];
-    SimTime& own = clock[static_cast<std::size_t>(op.stream)];
-    SimTime ready = behind_compute(op.stream) ? std::max(own, out) : own;
-    for (std::size_t k = deps.first[i]; k < deps.first[i + 1]; ++k) {
-      ready = std::max(ready, end[deps.before[k]]);
-    }
-    own = ready + (i < from ? 0 : prices[i][of]);
-    end[i] = own;
-    if (op.stream == Stream::kCompute) out = own;
+/// The collectives that slow down kernels of one pass: those that a later kernel of it waits for,
+/// which run beside its kernels alone, whatever delays them.
+std::vector<bool> within_pass(const Block& block, const BlockDependencies& deps) {
+  std::vector<bool> out(block.ops.size());
+  std::array<bool, kStreams> waited_for = {};  // some later op of the stream is
+  for (std::size_t i = block.ops.size(); i-- > 0;) {
+    const auto stream = static_cast<std::size_t>(block.ops[i].stream);
+    const bool computes = block.ops[i].stream == Stream::kCompute;
+    out[i] = !computes && (out[i] || waited_for[stream]);
+    waited_for[stream] = waited_for[stream] || out[i];
+    if (!computes && !out[i]) continue;
+    for (std::size_t k = deps.first[i]; k < deps.first[i + 1]; ++k) out[deps.before[k]] = true;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = out[i] && behind_compute(block.ops[i].stream);
   }
   return out;
 }
 
+/// When compute is through with the ops of one pass, if those before op `from` take no time.
+class Chain {
+ public:
+  /// `multiprocessors`: of a device; 0: nothing slows a kernel down.
+  Chain(const Block& block, const BlockDependencies& deps, int multiprocessors = 0)
+      : block_(block), deps_(deps), multiprocessors_(multiprocessors) {
+    if (multiprocessors > 0) slows_ = within_pass(block, deps);
+  }
+
+  SimTime end(const std::vector<PricedOp>& prices, std::size_t of, std::size_t from = 0) const {
+    SimTime out = 0;
+    std::array<SimTime, kStreams> clock = {};
+    std::vector<SimTime> ends(block_.ops.size());
+    std::vector<Holding> holdings;
+    for (std::size_t i = 0; i < block_.ops.size(); ++i) {
+      const Op& op = block_.ops[i];
+      SimTime& own = clock[static_cast<std::size_t>(op.stream)];
+      SimTime ready = behind_compute(op.stream) ? std::max(own, out) : own;
+      for (std::size_t k = deps_.first[i]; k < deps_.first[i + 1]; ++k) {
+        ready = std::max(ready, ends[deps_.before[k]]);
+      }
+      const SimTime takes = i < from ? 0 : prices[i].takes[of];
+      own =
+          std::holds_alternative<Compute>(op.body) ? beside(holdings, ready, takes) : ready + takes;
+      ends[i] = own;
+      if (op.stream == Stream::kCompute) out = own;
+      if (!slows_.empty() && slows_[i] && prices[i].held > 0) {
+        holdings.push_back({ready, own, prices[i].held});
+      }
+    }
+    return out;
+  }
+
+ private:
+  /// What is left is rounded up where the pace changes, which need not be at the same places.
+  SimTime beside(const std::vector<Holding>& holdings, SimTime start, SimTime takes) const {
+    if (holdings.empty()) return start + takes;
+    const SimTime end = end_beside(holdings, multiprocessors_, start, takes);
+    return std::max(start + takes, end - 2 * std::ssize(holdings));
+  }
+
+  const Block& block_;
+  const BlockDependencies& deps_;
+  int multiprocessors_;
+  std::vector<bool> slows_;  // by op; empty: none does
+};
+
 /// What the ops of one pass on a stream take.
-SimTime total(const Block& block, Stream stream, const std::vector<PriceOfBoth>& prices,
+SimTime total(const Block& block, Stream stream, const std::vector<PricedOp>& prices,
               std::size_t of) {
   SimTime out = 0;
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    if (block.ops[i].stream == stream) out += prices[i][of];
+    if (block.ops[i].stream == stream) out += prices[i].takes[of];
   }
   return out;
 }
 
 /// What compute waits for in one pass, however slow its kernels are.
 SimTime certain_waits(const Block& block, const BlockDependencies& deps,
-                      std::vector<PriceOfBoth> prices, std::size_t of) {
+                      std::vector<PricedOp> prices, std::size_t of) {
   constexpr SimTime kSlow = 1'000'000'000'000;  // a second: longer than any collective of a pass
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    if (block.ops[i].stream == Stream::kCompute) prices[i][of] += kSlow;
+    if (block.ops[i].stream == Stream::kCompute) prices[i].takes[of] += kSlow;
   }
-  return chain(block, deps, prices, of) - total(block, Stream::kCompute, prices, of);
+  return Chain(block, deps).end(prices, of) - total(block, Stream::kCompute, prices, of);
 }
 
 /// What kernels take behind the last one that writes a weight's gradient.
-SimTime behind_gradients(const Plan& plan, const Block& block,
-                         const std::vector<PriceOfBoth>& prices, std::size_t of) {
+SimTime behind_gradients(const Plan& plan, const Block& block, const std::vector<PricedOp>& prices,
+                         std::size_t of) {
   SimTime out = 0;
   for (std::size_t i = block.ops.size(); i-- > 0;) {
     const bool writes = std::ranges::any_of(block.ops[i].operands, [&](const Operand& o) {
       return o.use != Use::kRead && plan.tensors[o.tensor].kind == TensorClass::kGradient;
     });
     if (writes) break;
-    if (block.ops[i].stream == Stream::kCompute) out += prices[i][of];
+    if (block.ops[i].stream == Stream::kCompute) out += prices[i].takes[of];
   }
   return out;
 }
@@ -70,7 +117,7 @@ SimTime behind_gradients(const Plan& plan, const Block& block,
 /// How long compute is busy with one pass, or waits, while nothing else can run: another pass may
 /// in front of each compute op that waits for what is on its way to or from experts.
 SimTime turns(const Block& block, const BlockDependencies& deps,
-              const std::vector<PriceOfBoth>& prices, std::size_t of) {
+              const std::vector<PricedOp>& prices, std::size_t of) {
   std::vector<bool> under_way(block.ops.size());
   std::vector<SimTime> end(block.ops.size());
   std::array<SimTime, kStreams> clock = {};
@@ -90,7 +137,7 @@ SimTime turns(const Block& block, const BlockDependencies& deps,
       ready = out;
     }
     if (behind_compute(op.stream)) ready = std::max(ready, out);
-    end[i] = clock[static_cast<std::size_t>(op.stream)] = ready + prices[i][of];
+    end[i] = clock[static_cast<std::size_t>(op.stream)] = ready + prices[i].takes[of];
     if (computes) out = end[i];
   }
   return out;
@@ -191,10 +238,11 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
     const std::string_view pass = place_of(out[0], block.name, kinds).pass;
     const bool forward = pass.starts_with("forward");
     if (!forward && !pass.starts_with("backward")) continue;
-    const std::vector<PriceOfBoth> each = prices.of(block);
+    const std::vector<PricedOp> each = prices.of(block);
+    const Chain chain(block, within[b], prices.multiprocessors());
     for (const std::size_t both : {std::size_t{0}, std::size_t{1}}) {
       PassTimes& times = *place_of(out[both], block.name, kinds).times;
-      const SimTime takes = chain(block, within[b], each, both);
+      const SimTime takes = chain.end(each, both);
       const SimTime compute = total(block, Stream::kCompute, each, both);
       const SimTime alone = turns(block, within[b], each, both);
       const SimTime exchanges = total(block, Stream::kEp, each, both);
@@ -212,7 +260,7 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
         // Weights' gradients may fill what the others wait for.
         times.backward_turns = split ? compute : alone;
         times.backward_exchanges = exchanges;
-        times.ahead = takes - chain(block, within[b], each, both, first_reader(block, dx));
+        times.ahead = takes - chain.end(each, both, first_reader(block, dx));
       }
     }
   }
@@ -220,10 +268,10 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
 }
 
 ShardTimesByKind times_of(const Plan& plan, const std::vector<KindOfLayers>& kinds, DType written,
-                          const CostModel& costs, Groups& groups) {
+                          const CostModel& costs, Groups& groups, bool interference) {
   const std::vector<BlockDependencies> within = dependencies_within_blocks(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
-    return read_times(plan, kinds, within, {plan, costs, groups, written, kind});
+    return read_times(plan, kinds, within, {plan, costs, groups, written, kind, interference});
   };
   ShardTimesByKind all = {priced(std::nullopt), {}};
   const std::size_t nodes = groups.cluster().kinds();
@@ -260,7 +308,7 @@ DType written_gradients(const Strategy& strategy, const Precision& p) {
 
 std::optional<ShardCosts> shard_costs(const Model& model, const Workload& workload,
                                       const Strategy& base, const Layout& layout,
-                                      const CostModel& costs, Groups& groups) {
+                                      const CostModel& costs, Groups& groups, bool interference) {
   const std::vector<KindOfLayers> kinds = kinds_of_layers(model, workload.lora);
   return with_each(workload, [&](const Workload& alike) {
     Layout whole = layout;
@@ -271,11 +319,11 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
     read_memory(plan, kinds, model.mtp_layers, out.sizes);
     const DType written = written_gradients(base, alike.precision);
     if (!partly_recomputed(base, layout)) {
-      out.times = times_of(plan, kinds, written, costs, groups);
+      out.times = times_of(plan, kinds, written, costs, groups, interference);
       return out;
     }
     const Plan once = probe(model, alike, base, whole, Recompute::kNone);
-    out.times = times_of(once, kinds, written, costs, groups);
+    out.times = times_of(once, kinds, written, costs, groups, interference);
     ShardSizes of_once;
     read_memory(once, kinds, model.mtp_layers, of_once);
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -289,13 +337,15 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
 
 std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
-                                            const CostModel& costs, Groups& groups) {
+                                            const CostModel& costs, Groups& groups,
+                                            bool interference) {
   const std::vector<KindOfLayers> kinds = kinds_of_layers(model, workload.lora);
   return with_each(workload, [&](const Workload& alike) {
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
         probe(model, alike, base, layout, partly ? Recompute::kNone : layout.recompute);
-    return times_of(plan, kinds, written_gradients(base, alike.precision), costs, groups);
+    return times_of(plan, kinds, written_gradients(base, alike.precision), costs, groups,
+                    interference);
   });
 }
 

@@ -40,7 +40,7 @@ struct ShardSizes {
 /// Of the embedding, one layer, the head, or what a module has before its layer or behind it.
 struct PassTimes {
   /// From the beginning of its first op to the end of its last op on the compute stream, with
-  /// nothing else in the way: no pass of it takes compute less.
+  /// nothing in the way but its own collectives: no pass of it takes compute less.
   SimTime forward = 0, backward = 0;
   /// Of the weights' gradients, where the backward pass is cut in two.
   SimTime weights = 0;
@@ -93,13 +93,14 @@ struct ShardCosts {
   ShardTimesByKind times;  // where the backward pass is not cut in two
 };
 
-/// Nothing where the sizes do not divide.
+/// Nothing where the sizes do not divide. `interference`: collectives slow kernels down.
 std::optional<ShardCosts> shard_costs(const Model& model, const Workload& workload,
                                       const Strategy& base, const Layout& layout,
-                                      const CostModel& costs, Groups& groups);
+                                      const CostModel& costs, Groups& groups, bool interference);
 /// Where the schedule of the layout cuts the backward pass in two.
 std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
-                                            const CostModel& costs, Groups& groups);
+                                            const CostModel& costs, Groups& groups,
+                                            bool interference);
 
 }  // namespace plait

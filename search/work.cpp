@@ -32,9 +32,9 @@ Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
   }
   std::mutex mutex;
   in_parallel(bounds && !heard ? 0 : out.size(), threads, [&](std::size_t i) {
-    const Layout& layout = layouts_[q.layouts[i]];
-    if (q.kind == Question::Kind::kCloserBound) out[i].step = bounds_.closer(layout);
-    if (q.kind == Question::Kind::kSimulate) out[i] = simulated(layout, q.limit);
+    const std::uint32_t number = q.layouts[i];
+    if (q.kind == Question::Kind::kCloserBound) out[i].step = bounds_.closer(layouts_[number]);
+    if (q.kind == Question::Kind::kSimulate) out[i] = simulated(number, q.limit);
     if (!heard) return;
     const std::lock_guard lock(mutex);
     heard(i, out[i]);
@@ -70,9 +70,11 @@ void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, A
   });
 }
 
-Answer SearchWork::simulated(const Layout& layout, SimTime limit) const {
+Answer SearchWork::simulated(std::uint32_t number, SimTime limit) {
   try {
-    const Evaluation e = price(scenario_, costs_, layout, limit);
+    Priced priced = price(scenario_, costs_, layouts_[number], limit);
+    const Evaluation& e = priced.result;
+    if (e.fits()) kept_.offer(number, std::move(priced.step));
     return {e.step, e.memory.value, e.room.value};
   } catch (const InputError& e) {
     return {-number_of(e.text().code)};

@@ -9,6 +9,7 @@
 #include "core/filled_later.h"
 #include "search/bounds.h"
 #include "search/evaluate.h"
+#include "search/kept_steps.h"
 #include "search/space.h"
 
 namespace plait {
@@ -50,17 +51,20 @@ class SearchWork {
   const Scenario& scenario() const { return scenario_; }
   const CostModel& costs() const { return costs_; }
   const Layouts& layouts() const { return layouts_; }
+  /// Of those that were simulated here.
+  const KeptSteps& kept() const { return kept_; }
   /// On `threads` threads; one question at a time. The same answers for any number of threads.
   Answers answer(const Question& question, int threads, const Heard& heard = {});
 
  private:
   void bound(const std::vector<std::uint32_t>& numbers, int threads, Answers& out);
-  Answer simulated(const Layout& layout, SimTime limit) const;
+  Answer simulated(std::uint32_t number, SimTime limit);
 
   const Scenario& scenario_;
   const CostModel& costs_;
   Bounds bounds_;
   Layouts layouts_;
+  KeptSteps kept_;
 };
 
 /// Those who answer the questions of a search.

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,19 @@ namespace plait {
 struct Holding {
   SimTime start = 0, end = 0;
   int sms = 0;
+  bool operator==(const Holding&) const = default;
+};
+
+/// What is held of one device at a time, and when that next changes.
+struct Held {
+  SimTime from = 0, until = std::numeric_limits<SimTime>::max();
+  int sms = 0;
+  /// One that has not ended by `from`.
+  void add(const Holding& h) {
+    const bool begun = h.start <= from;
+    if (begun) sms += h.sms;
+    until = std::min(until, begun ? h.end : h.start);
+  }
 };
 
 /// When a kernel ends that starts at `start` and would take `duration` with all `sms` of its
@@ -38,7 +52,7 @@ class StageHoldings {
 
   /// Collective `op` on `stream` begins at start[lane] and takes `row`.
   void begin(std::size_t op, std::size_t stream, const SimTime* start, const DurationRow& row);
-  /// What has ended by `now` on every lane.
+  /// Everything, if all of it has ended by `now`.
   void forget(SimTime now);
   /// The latest end on any lane; 0: nothing is held.
   SimTime until() const { return until_; }
@@ -46,20 +60,10 @@ class StageHoldings {
   void advance(SimTime* clock, const DurationRow& row);
 
  private:
-  struct Collective {
-    std::vector<SimTime> start, end;  // [lane]
-    std::vector<int> sms;             // [lane]
-    SimTime until = 0;                // the latest end
-  };
-  /// Collectives [first, size) of a stream; what has ended is used again. A lane that is far ahead
-  /// of others is past many of them, and looks at none before its `next`.
+  /// Of one stream, in its order: of collective i on each lane, cells[i * lanes + lane].
   struct Queue {
-    std::vector<Collective> items;
-    std::size_t first = 0, size = 0;
-    std::vector<std::size_t> next;  // [lane]; empty: none is past any
-    std::size_t next_on(std::size_t lane) const {
-      return next.empty() ? first : std::max(first, next[lane]);
-    }
+    std::vector<Holding> cells;
+    std::vector<std::size_t> next;  // [lane]: collectives before have ended where its kernels are
   };
   /// Of each queue that is not empty, its stream.
   template <class Visit>
@@ -67,19 +71,19 @@ class StageHoldings {
     for (std::uint32_t left = busy_; left != 0; left &= left - 1)
       visit(static_cast<std::size_t>(std::countr_zero(left)));
   }
-  Collective& next(std::size_t stream);
-  bool has_long_queues() const;
-  /// Of the collectives that had ended on the lane by `now`, none is looked at again.
-  void pass(std::size_t lane, SimTime now);
-  /// True if what lane and the one before it hold before `end` is the same.
-  bool as_before(std::size_t lane, SimTime end) const;
-  SimTime end_on(std::size_t lane, SimTime start, SimTime duration);
+  /// Makes room for one more by those that have ended on all lanes, if they are many.
+  void drop_ended(Queue& queue) const;
+  /// Where the lane is, what the one before it passed has ended too.
+  void pass_as_before(std::size_t lane);
+  /// True if lane and the one before it, which is at `end` already, hold the same from `start` on.
+  bool as_before(std::size_t lane, SimTime start, SimTime end) const;
+  const Held& held(std::size_t lane, SimTime now);
 
   const Durations& durations_;
   std::size_t stage_, lanes_;
   std::array<Queue, kStreams> queues_;
-  std::uint32_t busy_ = 0;                     // queues that are not empty, a bit each
-  std::array<std::size_t, kStreams> at_ = {};  // where the walk of one lane stands in each queue
+  std::uint32_t busy_ = 0;  // queues that are not empty, a bit each
+  std::vector<Held> held_;  // [lane]: where its last kernel was looked at
   SimTime until_ = 0;
 };
 

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "core/error.h"
-#include "sim/slowed.h"
 
 namespace plait {
 namespace {
@@ -34,7 +33,6 @@ RecordedStep::RecordedStep(const Plan& plan, const Simulation& sim)
   for (std::size_t s = 0; s < plan.programs.size(); ++s) ops_.push_back(flat_ops(plan, s));
   for (const Track& t : tracks_) {
     const std::vector<OpSite>& ops = ops_[static_cast<std::size_t>(t.stage)];
-    slowed_by_.push_back(plait::slowed_by(plan, *sim.durations, t, lane_of(causes_.size()), ops));
     causes_.push_back(causes(plan, *sim.dependencies, t, ops));
     issues_.push_back(issues(plan, *sim.durations, t, ops));
   }

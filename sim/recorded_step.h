@@ -1,7 +1,6 @@
 #pragma once
 // A recorded simulation as those read it who say where its time went: each op of each track with
-// the op that it waited for, the collective that slowed it down, when its host issued it, and what
-// its time counts as.
+// the op that it waited for, when its host issued it, and what its time counts as.
 
 #include <algorithm>
 #include <compare>
@@ -56,9 +55,6 @@ class RecordedStep {
 
   // Of op `flat` of a track: flat indices too, or kNoCause.
   std::uint32_t cause(std::size_t track, std::uint32_t flat) const { return causes_[track][flat]; }
-  std::uint32_t slowed_by(std::size_t track, std::uint32_t flat) const {
-    return slowed_by_[track][flat];
-  }
   /// Behind which the host went on, and issued all ops up to this one.
   std::uint32_t host_after(std::size_t track, std::uint32_t flat) const {
     return issues_[track][flat].after;
@@ -95,9 +91,9 @@ class RecordedStep {
   const Plan& plan_;
   const Simulation& sim_;
   const std::vector<Track>& tracks_;
-  std::vector<std::vector<OpSite>> ops_;                        // per stage
-  std::vector<std::vector<std::uint32_t>> causes_, slowed_by_;  // per track
-  std::vector<std::vector<Issue>> issues_;  // per track; empty where the host takes no time
+  std::vector<std::vector<OpSite>> ops_;            // per stage
+  std::vector<std::vector<std::uint32_t>> causes_;  // per track
+  std::vector<std::vector<Issue>> issues_;          // per track; empty where the host takes no time
   std::vector<Label> names_;
   std::vector<std::size_t> labels_;  // per op id: index into names_
   Waits waits_;

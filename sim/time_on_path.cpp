@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "sim/slowed.h"
+
 namespace plait {
 
 void TimeOnPath::repeat_from(std::size_t first, std::int64_t times) {
@@ -33,12 +35,13 @@ std::vector<Share> TimeOnPath::shares() const {
 /// holds multiprocessors.
 std::vector<SimTime> TimeOnPath::by_op() const {
   const Durations& durations = *step_.simulation().durations;
+  const Slowed slowed(step_);
   std::vector<SimTime> out(step_.tracks().size() * durations.ops(), 0);
   for (const Part& part : parts_) {
     if (!part.of_op()) continue;
     const auto [track, flat] = part.op;
     const std::size_t s = step_.stage_of(track), op = step_.op_id(s, flat);
-    const std::uint32_t slowed_by = step_.slowed_by(track, flat);
+    const std::uint32_t slowed_by = slowed.by(track, flat);
     SimTime own = part.time;
     if (slowed_by != kNoCause) {
       own = std::min(own, durations.row(s, op).at(step_.lane_of(track)));

@@ -12,7 +12,7 @@
 namespace plait::few_microbatches_test {
 
 SimTime whole(const Scenario& s, const CostModel& costs) {
-  return step_of_all(make_plan(s.model, s.workload, s.strategy), s, costs);
+  return step_of_all(make_plan(s.model, s.workload, s.strategy), s, costs).step;
 }
 
 Scenario with_microbatches(const Case& c, std::int64_t microbatches) {

@@ -226,8 +226,7 @@ TEST(DataParallel, AReductionOfDaysIsStillWhatSlowsTheNextKernel) {
   const auto longer = static_cast<SimTime>(1.2e19 / product);
   for (std::size_t i = 0; i < track.end.size(); ++i)
     track.start[i] *= longer, track.end[i] *= longer;
-  const auto slowed = slowed_by(plan, *run.durations, track, 0, flat_ops(plan, 0));
-  EXPECT_EQ(slowed[2], 1U);
+  EXPECT_EQ(Slowed(RecordedStep(plan, run)).by(0, 2), 1U);
 }
 
 TEST(DataParallel, WithoutOverlapEveryReductionIsExposed) {
