@@ -11,13 +11,13 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/evaluate.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "plait_version.h"
+#include "prediction/evaluate.h"
 #include "reports/json.h"
 #include "reports/vary.h"
 

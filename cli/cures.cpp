@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "cli/prediction.h"
 #include "core/error.h"
+#include "prediction/prediction.h"
 #include "reports/human.h"
 
 namespace plait {

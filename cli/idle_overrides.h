@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/evaluate.h"
 #include "cli/options.h"
-#include "cli/prediction.h"
+#include "prediction/evaluate.h"
+#include "prediction/prediction.h"
 
 namespace plait {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/evaluate.h"
 #include "cli/neighbours.h"
+#include "prediction/evaluate.h"
 
 namespace plait {
 

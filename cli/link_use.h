@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/prediction.h"
+#include "prediction/prediction.h"
 
 namespace plait {
 

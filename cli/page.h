@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "cli/prediction.h"
+#include "prediction/prediction.h"
 #include "reports/html/page.h"
 
 namespace plait {

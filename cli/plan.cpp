@@ -7,9 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/prediction.h"
 #include "core/error.h"
 #include "plan/print.h"
+#include "prediction/prediction.h"
 
 namespace plait {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "cli/commands.h"
 #include "cli/page.h"
-#include "cli/prediction.h"
 #include "core/error.h"
 #include "plan/places.h"
 #include "plan/refusal.h"
+#include "prediction/prediction.h"
 
 #if PLAIT_HAS_REALRUN
 #include "cli/backend.h"

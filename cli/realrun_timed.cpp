@@ -5,13 +5,13 @@
 #include <cstdio>
 
 #include "cli/page.h"
-#include "cli/prediction.h"
 #include "cli/realrun.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/median.h"
 #include "plan/places.h"
 #include "plan/strategies/stage_tp.h"
+#include "prediction/prediction.h"
 #include "reports/html/timeline.h"
 #include "reports/new_file.h"
 #include "reports/realrun.h"

@@ -9,7 +9,6 @@
 
 #include "cli/dialect_options.h"
 #include "cli/page.h"
-#include "cli/prediction.h"
 #include "cli/progress.h"
 #include "cli/search_machines.h"
 #include "cli/search_objective.h"
@@ -17,6 +16,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parallel.h"
+#include "prediction/prediction.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"

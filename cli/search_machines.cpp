@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cli/prediction.h"
 #include "cli/search_objective.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "prediction/prediction.h"
 #include "reports/human.h"
 #include "scenarios/overrides.h"
 #include "scenarios/varied_fields.h"

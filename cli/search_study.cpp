@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/prediction.h"
 #include "cli/search_objective.h"
 #include "cli/search_settings.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "plan/refusal.h"
+#include "prediction/prediction.h"
 #include "scenarios/overrides.h"
 #include "search/refusals.h"
 #include "search/rule_of_thumb.h"

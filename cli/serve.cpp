@@ -4,16 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/evaluate.h"
 #include "cli/options.h"
 #include "cli/page.h"
-#include "cli/prediction.h"
 #include "cli/progress.h"
-#include "cli/serving_prediction.h"
 #include "core/json.h"
+#include "prediction/evaluate.h"
+#include "prediction/prediction.h"
+#include "prediction/serving.h"
 #include "reports/html/requests.h"
 #include "reports/serving.h"
 #include "reports/serving_comparison.h"
@@ -56,8 +57,8 @@ void save_page_of(const ServingReport& report, const Scenario& scenario, const s
 int serve_one(const ServeOptions& options, const std::string& command_line) {
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   ProgressLine progress("serving");
-  const ServingReport report =
-      predict_serving(scenario, options.question(), run_facts(scenario, command_line), progress);
+  const ServingReport report = predict_serving(
+      scenario, options.question(), run_facts(scenario, command_line), std::ref(progress));
   progress.finish();
   print_warnings(report.run.warnings);
   print_result(options.output, rendered(report, options.output));
@@ -92,8 +93,8 @@ ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& opti
   overrides.insert(overrides.end(), ordered.begin(), ordered.end());
   try {
     const Scenario scenario = parse_scenario(text.text, text.file, overrides);
-    out.report =
-        predict_serving(scenario, options.question(), run_facts(scenario, command_line), progress);
+    out.report = predict_serving(scenario, options.question(), run_facts(scenario, command_line),
+                                 std::ref(progress));
   } catch (const InputError& error) {
     if (!is_of_one_serving_row(error)) throw;
     out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);

@@ -11,7 +11,6 @@
 #include <regex>
 
 #include "cli/commands.h"
-#include "cli/evaluate.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
@@ -19,6 +18,7 @@
 #include "core/json.h"
 #include "model/iteration_flops.h"
 #include "plait_version.h"
+#include "prediction/evaluate.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/published/scenario_of.h"

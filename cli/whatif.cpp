@@ -12,12 +12,12 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/evaluate.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "prediction/evaluate.h"
 #include "reports/new_file.h"
 #include "scenarios/overrides.h"
 

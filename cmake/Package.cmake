@@ -1,6 +1,6 @@
 # cmake --install, and CPack for a relocatable tarball and a Debian package: the command with its
 # plug-ins, manual page, completions, scenarios and pages, and the library for other CMake projects
-# (find_package(plait), target plait::plait: plans, costs, simulation, search and reports).
+# (find_package(plait), target plait::plait: plans, costs, simulation, search, reports and predictions).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -34,14 +34,14 @@ install(DIRECTORY scenarios/ DESTINATION ${CMAKE_INSTALL_DATADIR}/plait/scenario
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-set(library_folders core model topologies plan costmodel scenarios sim serving search reports)
+set(library_folders core model topologies plan costmodel scenarios sim serving search reports prediction)
 set(library_targets plait_options)
 foreach(folder IN LISTS library_folders)
   list(APPEND library_targets plait_${folder})
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plait FILES_MATCHING PATTERN *.h)
 endforeach()
 add_library(plait_all INTERFACE)
-target_link_libraries(plait_all INTERFACE plait_search plait_reports)
+target_link_libraries(plait_all INTERFACE plait_prediction)
 set_target_properties(plait_all PROPERTIES EXPORT_NAME plait)
 add_library(plait::plait ALIAS plait_all)
 install(TARGETS ${library_targets} plait_all EXPORT plait_targets

@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "search", "costmodel", "sim", "serving", "realrun",
-           "reports", "cli"]
+           "reports", "prediction", "cli"]
 CODE = re.compile(r"\b([JUFSCTMPGKVWDR]0\d\d|S1\d\d)\b")
 UNTESTED = {
     # simulate() with a plan of other ranks than the cluster has devices, which tests/sim/blocked_test.cpp expects of it

@@ -23,6 +23,7 @@ ALLOWED = {
     "search": PLANNING | {"costmodel", "sim", "scenarios"},
     "realrun": CORE | {"model", "plan", "kernels"},
     "reports": PLANNING | {"costmodel", "serving"},
+    "prediction": PLANNING | {"costmodel", "sim", "serving", "scenarios", "search", "reports"},
 }
 ANYTHING = {"cli", "bench", "tests"}
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}

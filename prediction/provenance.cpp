@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cli/prediction.h"
+#include "prediction/prediction.h"
 #include "reports/walk.h"
 
 namespace plait {

@@ -1,4 +1,4 @@
-#include "cli/training.h"
+#include "prediction/training.h"
 
 #include <fmt/format.h>
 

@@ -1,16 +1,16 @@
-#include "cli/prediction.h"
+#include "prediction/prediction.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <utility>
 
-#include "cli/training.h"
 #include "core/error.h"
 #include "core/sha256.h"
 #include "plait_version.h"
 #include "plan/steady_step.h"
 #include "plan/validate.h"
+#include "prediction/training.h"
 #include "search/few_microbatches.h"
 #include "sim/explain.h"
 #include "topologies/variation.h"

@@ -1,5 +1,5 @@
 #pragma once
-// The main job, in one place for every subcommand: scenario -> plan -> timeline -> report.
+// The main job, in one place for all who ask: scenario -> plan -> timeline -> report.
 
 #include <memory>
 #include <string>

@@ -1,8 +1,8 @@
-#include "cli/evaluate.h"
+#include "prediction/evaluate.h"
 
 #include <fmt/format.h>
 
-#include "cli/fill_axis.h"
+#include "prediction/fill_axis.h"
 #include "reports/html/timeline.h"
 
 namespace plait {

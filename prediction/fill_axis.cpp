@@ -1,4 +1,4 @@
-#include "cli/fill_axis.h"
+#include "prediction/fill_axis.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cli/context_length.h"
+#include "prediction/context_length.h"
 
 #include <fmt/format.h>
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/prediction.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "prediction/prediction.h"
 
 namespace plait {
 
