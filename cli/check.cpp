@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/cures.h"
 #include "cli/options.h"
 #include "plan/places.h"
+#include "prediction/cures.h"
 #include "prediction/prediction.h"
 #include "reports/csv.h"
 #include "reports/human.h"

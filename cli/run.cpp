@@ -5,15 +5,15 @@
 #include <memory>
 #include <optional>
 
-#include "cli/changes.h"
 #include "cli/commands.h"
-#include "cli/idle_overrides.h"
-#include "cli/link_use.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "core/json.h"
+#include "prediction/changes.h"
 #include "prediction/evaluate.h"
+#include "prediction/idle_overrides.h"
+#include "prediction/link_use.h"
 #include "prediction/prediction.h"
 #include "reports/csv.h"
 #include "reports/human.h"
@@ -41,11 +41,11 @@ std::string rendered(const Report& report, const Changes* changes, const OutputO
     case Format::kCsv: return to_csv(report);
     case Format::kText:
       return to_text(report, output.style()) +
-             (changes != nullptr ? render(changes->lines(), output.style()) : "");
+             (changes != nullptr ? render(change_lines(*changes), output.style()) : "");
     case Format::kJson: break;
   }
   nlohmann::ordered_json tree = json_tree(report);
-  if (changes != nullptr) tree[changes->key()] = changes->json();
+  if (changes != nullptr) tree[key_of(*changes)] = changes_json(*changes);
   return json_text(tree);
 }
 
@@ -75,8 +75,8 @@ void save_page(const RunCommandOptions& options, const Scenario& scenario, const
                const Changes& changes) {
   Page page = page_of("run", p.report.run, to_json(p.report));
   add_pictures(page, scenario, p);
-  page.pictures.push_back({"link_use", link_use_json(scenario, p)});
-  page.pictures.push_back({changes.key(), changes.json().dump()});
+  page.pictures.push_back({"link_use", link_use_json(link_use(scenario, p))});
+  page.pictures.push_back({key_of(changes), changes_json(changes).dump()});
   save_page(options.html, page);
 }
 
@@ -98,8 +98,9 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
     whole = predict(scenario, how, facts);
   }
   Reported out = whole ? *whole : report_of(scenario, costs_of(scenario), facts);
-  for (std::string& w : idle_overrides(options.scenario, text, out, options.unfold)) {
-    out.report.run.warnings.push_back(std::move(w));
+  for (const std::size_t i : idle_overrides(options.scenario.overrides(), text, out, how.unfold)) {
+    out.report.run.warnings.push_back(
+        fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
   }
   if (whole) {
     whole->report = out.report;
@@ -108,7 +109,9 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
   progress.finish();
   std::optional<Changes> changes;
   if (options.changes || !options.html.empty()) {
-    changes.emplace(text, options.scenario.overrides(), scenario, out.report, options.jobs);
+    ProgressLine line;
+    changes = changes_of(text, options.scenario.overrides(), scenario, out.report, options.jobs,
+                         line.watch("changes of the layout"));
   }
   if (!options.html.empty()) save_page(options, scenario, *whole, *changes);
   print_warnings(out.report.run.warnings);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cli/search_objective.h"
-#include "cli/search_settings.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "plan/refusal.h"
@@ -14,6 +13,7 @@
 #include "scenarios/overrides.h"
 #include "search/refusals.h"
 #include "search/rule_of_thumb.h"
+#include "search/settings.h"
 #include "search/sharers.h"
 
 namespace plait {

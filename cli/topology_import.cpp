@@ -8,12 +8,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/measured_links.h"
 #include "cli/options.h"
 #include "cli/topology.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "costmodel/fit/latency_bandwidth.h"
+#include "costmodel/measured_links.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
 #include "reports/topology.h"

@@ -1,5 +1,5 @@
 // The machine, drawn by the program (reports/topology.h), in the colours of the page, its links by
-// how busy the step keeps the busiest of their class (cli/link_use.h).
+// how busy the step keeps the busiest of their class (reports/html/link_use.h).
 
 /// From which share of the step on a link has which tone, from idle to always busy; one hue, so that
 /// it needs no sight of colours.

@@ -1,4 +1,4 @@
-#include "cli/measured_links.h"
+#include "costmodel/measured_links.h"
 
 #include <algorithm>
 #include <cmath>

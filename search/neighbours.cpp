@@ -1,4 +1,4 @@
-#include "cli/neighbours.h"
+#include "search/neighbours.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,9 @@ class Neighbours {
   }
 
  private:
-  void add(const char* decision, Assignments sets) { out_.push_back({decision, std::move(sets)}); }
+  void add(const char* decision, std::vector<Override> sets) {
+    out_.push_back({decision, std::move(sets)});
+  }
   std::int64_t size(Axis a) const { return s_.mesh[a]; }
   static Override set(const char* path, std::int64_t value) {
     return {path, fmt::format("{}", value)};

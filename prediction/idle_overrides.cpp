@@ -1,6 +1,4 @@
-#include "cli/idle_overrides.h"
-
-#include <fmt/format.h>
+#include "prediction/idle_overrides.h"
 
 #include "core/error.h"
 
@@ -18,9 +16,8 @@ bool may_be_the_same(const Plan& plan, const Scenario& other) {
 }
 
 /// Whether the prediction without override `left_out` is the same.
-bool has_no_effect(const ScenarioOptions& options, const ScenarioText& text, const Reported& with,
+bool has_no_effect(std::vector<Override> others, const ScenarioText& text, const Reported& with,
                    bool unfold, std::size_t left_out) {
-  std::vector<Override> others = options.overrides();
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
   try {
     const Scenario scenario = parse_scenario(text.text, text.file, others);
@@ -38,15 +35,13 @@ bool has_no_effect(const ScenarioOptions& options, const ScenarioText& text, con
 
 }  // namespace
 
-std::vector<std::string> idle_overrides(const ScenarioOptions& options, const ScenarioText& text,
+std::vector<std::size_t> idle_overrides(const std::vector<Override>& sets, const ScenarioText& text,
                                         const Reported& p, bool unfold) {
-  std::vector<std::string> warnings;
-  for (std::size_t i = 0; i < options.sets.size(); ++i) {
-    if (!has_no_effect(options, text, p, unfold, i)) continue;
-    warnings.push_back(
-        fmt::format("W002: --set {} changes nothing in the result", options.sets[i]));
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (has_no_effect(sets, text, p, unfold, i)) out.push_back(i);
   }
-  return warnings;
+  return out;
 }
 
 }  // namespace plait

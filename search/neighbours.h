@@ -4,14 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "reports/vary.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
 
 struct Neighbour {
-  std::string decision;  // "recompute": those of one decision exclude one another
-  Assignments sets;      // as --set takes them; the data-parallel axis has to give way
+  std::string decision;        // "recompute": those of one decision exclude one another
+  std::vector<Override> sets;  // as --set takes them; the data-parallel axis has to give way
 };
 
 /// Each size (micro-batch, tp, pp, cp, ep, chunks) twice, four times, and halved down to the least,

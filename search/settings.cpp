@@ -1,4 +1,4 @@
-#include "cli/search_settings.h"
+#include "search/settings.h"
 
 #include <algorithm>
 
@@ -19,8 +19,8 @@ bool depends_on_sizes(const std::string& path, const Scenario& s) {
 }
 
 /// The scenario has the value without being told.
-bool follows(const Assignments::value_type& setting, const std::string& by_default,
-             const std::string& said, const OpenScenario& open) {
+bool follows(const Override& setting, const std::string& by_default, const std::string& said,
+             const OpenScenario& open) {
   const auto& [path, value] = setting;
   const SearchField* field = open.find(path);
   if (field != nullptr) return !field->open() && field->values.front() == value;
@@ -39,8 +39,8 @@ bool idle(const std::string& path, const Strategy& made, const OpenScenario& ope
   return made.zero_stage < 3 && of_gathering(path) && (field == nullptr || !field->open());
 }
 
-Assignments resets(const Strategy& was, const Strategy& is) {
-  Assignments out;
+std::vector<Override> resets(const Strategy& was, const Strategy& is) {
+  std::vector<Override> out;
   const auto add = [&out](bool changed, const char* path, const char* value) {
     if (changed) out.emplace_back(path, value);
   };
@@ -59,10 +59,11 @@ Assignments resets(const Strategy& was, const Strategy& is) {
 
 }  // namespace
 
-std::vector<std::string> held_by(const Assignments& assignments, const OpenScenario& open) {
+std::vector<std::string> held_by(const std::vector<Override>& assignments,
+                                 const OpenScenario& open) {
   std::vector<std::string> out;
   for (const SearchField& field : open.fields) {
-    const auto says = [&field](const Assignments::value_type& set) {
+    const auto says = [&field](const Override& set) {
       const std::string path = canonical_path(set.first);
       return field.path == path || field.path.starts_with(path + ".");
     };
@@ -71,11 +72,12 @@ std::vector<std::string> held_by(const Assignments& assignments, const OpenScena
   return out;
 }
 
-Assignments settings_for(const Layout& layout, const Strategy& made, const OpenScenario& open,
-                         const std::vector<std::string>& held) {
-  const Assignments all = settings_of(layout), defaults = settings_of(Layout{});
-  const Assignments said = settings_of(layout_of(open.scenario.strategy, open.scenario.workload));
-  Assignments out;
+std::vector<Override> settings_for(const Layout& layout, const Strategy& made,
+                                   const OpenScenario& open, const std::vector<std::string>& held) {
+  const std::vector<Override> all = settings_of(layout), defaults = settings_of(Layout{});
+  const std::vector<Override> said =
+      settings_of(layout_of(open.scenario.strategy, open.scenario.workload));
+  std::vector<Override> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool told =
         contains(held, all[i].first) || !follows(all[i], defaults[i].second, said[i].second, open);
@@ -85,12 +87,13 @@ Assignments settings_for(const Layout& layout, const Strategy& made, const OpenS
   return out;
 }
 
-Assignments that_matter(Assignments settings, const std::vector<std::string>& held,
-                        const ScenarioParser& parse) {
+std::vector<Override> that_matter(std::vector<Override> settings,
+                                  const std::vector<std::string>& held,
+                                  const ScenarioParser& parse) {
   const std::string made = parse(settings).canonical_json;
   for (std::size_t i = settings.size(); i-- > 0;) {
     if (contains(held, settings[i].first)) continue;
-    Assignments fewer = settings;
+    std::vector<Override> fewer = settings;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
     try {
       if (parse(fewer).canonical_json == made) settings = std::move(fewer);

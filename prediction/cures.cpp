@@ -1,4 +1,4 @@
-#include "cli/cures.h"
+#include "prediction/cures.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "prediction/prediction.h"
-#include "reports/human.h"
 
 namespace plait {
 namespace {
@@ -138,27 +137,6 @@ std::vector<Cure> cures(const Scenario& scenario, std::size_t most) {
     }
   }
   return fitting(scenario, pairs, most);
-}
-
-nlohmann::ordered_json cures_json(const std::vector<Cure>& cures) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const Cure& c : cures) {
-    nlohmann::ordered_json sets = nlohmann::ordered_json::object();
-    for (const auto& [path, value] : c.sets) sets[path] = value;
-    out.push_back({{"set", std::move(sets)}, {"peak_memory_bytes", c.peak_memory_bytes}});
-  }
-  return out;
-}
-
-std::vector<Line> cure_lines(const std::vector<Cure>& cures) {
-  std::vector<Line> out = {{}, {{"smallest changes that fit", Ink::kBold}}};
-  const int width = set_options_width(cures);
-  for (const Cure& c : cures) {
-    out.push_back({{"  " + pad_right(set_options(c.sets), width)},
-                   {pad_left(human_bytes(c.peak_memory_bytes), 10)}});
-  }
-  if (cures.empty()) out.push_back({{"  none found: use more or larger devices"}});
-  return out;
 }
 
 }  // namespace plait

@@ -1,11 +1,11 @@
-#include "cli/improvements.h"
+#include "prediction/improvements.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
-#include "cli/progress.h"
 #include "core/error.h"
+#include "search/neighbours.h"
 
 namespace plait {
 namespace {
@@ -26,13 +26,12 @@ std::vector<Override> with(std::vector<Override> sets, const Assignments& more) 
 class Trials {
  public:
   Trials(const ScenarioText& text, const std::vector<Override>& sets, Evaluator& evaluator,
-         int jobs)
-      : text_(text), sets_(sets), evaluator_(evaluator), jobs_(jobs) {}
+         int jobs, const Watch& watch)
+      : text_(text), sets_(sets), evaluator_(evaluator), jobs_(jobs), watch_(watch) {}
 
   /// Each on its own, in the order of `neighbours`.
   std::vector<Tried> run(const std::vector<const Neighbour*>& neighbours, bool analytic) {
     std::vector<Tried> out(neighbours.size());
-    ProgressLine progress;
     const auto predict_one = [&](std::size_t i) {
       std::vector<Override> all = with(sets_, neighbours[i]->sets);
       if (analytic) all.emplace_back("network", "analytic");
@@ -43,9 +42,9 @@ class Trials {
         // Not of the layout, but of something that it would take: no improvement.
       }
     };
-    in_parallel(out.size(), jobs_, predict_one,
-                [&](std::size_t done) { progress(done, out.size(), "changes of the layout"); });
-    progress.finish();
+    in_parallel(out.size(), jobs_, predict_one, [&](std::size_t done) {
+      if (watch_) watch_(static_cast<std::int64_t>(done), static_cast<std::int64_t>(out.size()));
+    });
     return out;
   }
 
@@ -54,6 +53,7 @@ class Trials {
   const std::vector<Override>& sets_;
   Evaluator& evaluator_;
   int jobs_;
+  const Watch& watch_;
 };
 
 bool helps(const Tried& t, double than) {
@@ -89,11 +89,11 @@ std::optional<Report> sketch_of(const Scenario& scenario, Trials& trials) {
 
 Improvements improvements(const ScenarioText& text, const std::vector<Override>& sets,
                           const Scenario& scenario, const Report& now, Evaluator& evaluator,
-                          int jobs, std::size_t most) {
+                          int jobs, const Watch& watch, std::size_t most) {
   const std::vector<Neighbour> all = neighbours(scenario);
   std::vector<const Neighbour*> asked;
   for (const Neighbour& n : all) asked.push_back(&n);
-  Trials trials(text, sets, evaluator, jobs);
+  Trials trials(text, sets, evaluator, jobs, watch);
   const std::optional<Report> sketch = sketch_of(scenario, trials);
   std::vector<Tried> tried = trials.run(asked, sketch.has_value());
   Improvements out;
@@ -117,24 +117,6 @@ Improvements improvements(const ScenarioText& text, const std::vector<Override>&
     out.best.push_back({std::move(made), std::move(*t.outcome.report)});
   }
   return out;
-}
-
-nlohmann::ordered_json improvements_json(const Improvements& found, double step_time_s) {
-  nlohmann::ordered_json best = nlohmann::ordered_json::array();
-  for (const Improvement& i : found.best) {
-    nlohmann::ordered_json sets = nlohmann::ordered_json::object();
-    for (const auto& [path, value] : i.sets) sets[path] = value;
-    best.push_back({{"set", std::move(sets)},
-                    {"step_time_s", i.report.step_time_s},
-                    {"step_time_change", i.report.step_time_s / step_time_s - 1},
-                    {"peak_memory_bytes", i.report.memory.peak_memory_bytes},
-                    {"bound_by", i.report.bound_by}});
-  }
-  return {{"tried", found.tried},
-          {"planned", found.planned},
-          {"fit", found.fit},
-          {"step_time_s", step_time_s},
-          {"best", std::move(best)}};
 }
 
 }  // namespace plait
