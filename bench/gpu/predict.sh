@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # predict.sh FOLDER: the steps of the round as this build predicts them, beside what was measured in
 # FOLDER: NAME.datasheet, NAME.fitted (by FOLDER/calibration.json, where there is one), NAME.pytorch
-# and NAME.inductor, as torch_step.py runs them in eager PyTorch and with --compile, and the steps of
+# and NAME.inductor, as torch_step.py runs them in eager PyTorch and with --compile; those that
+# trainer_step.py measured, NAME.trainer-predicted and NAME.autocast-predicted; and the steps of
 # torch_serve.py. FOLDER/cluster names the machine; it needs no GPU.
 set -uo pipefail
 folder=$(cd "$1" && pwd)
@@ -24,6 +25,7 @@ compiled=(--set framework=pytorch --set memory.loss_bytes_per_logit=0
 for kernel in norm rope activation cross_entropy; do
   compiled+=(--set "kernels.$kernel=fused")
 done
+trainer=(--set framework=transformers)
 for scenario in scenarios/gpu-round/*.json; do
   name=${scenario##*/}
   name=$folder/${name%.json}
@@ -35,6 +37,10 @@ for scenario in scenarios/gpu-round/*.json; do
   ((${experts:-17} > 16)) || eager+=(--set kernels.experts=eager --set host.waits_for_routing=true)
   predicted "$name.pytorch" "$scenario" "${eager[@]}"
   [[ ! -e $name.compiled ]] || predicted "$name.inductor" "$scenario" "${compiled[@]}"
+  # Autocast's weights are in fp32; a scenario's are bf16 with fp32 copies, which hold as much.
+  [[ ! -e $name.trainer ]] || predicted "$name.trainer-predicted" "$scenario" "${trainer[@]}" \
+    --set 'workload.precision={"weights": "bf16", "gradients": "bf16", "master": "bf16", "moments": "bf16"}'
+  [[ ! -e $name.autocast ]] || predicted "$name.autocast-predicted" "$scenario" "${trainer[@]}"
   [[ ! -e $folder/calibration.json ]] ||
     predicted "$name.fitted" "$scenario" --set "calibration=$folder/calibration.json"
 done

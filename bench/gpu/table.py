@@ -2,7 +2,8 @@
 """table.py FOLDER [--json FILE] [--markdown]: what `./dev gpu` measured. Kernels that memory limits
 beside the roof, which is the bandwidth of a copy; each training step, ours and PyTorch's, as it is and
 with torch.compile, beside what is predicted: of ours by the calibration and by the data sheet, of
-PyTorch's by the data sheet; and a server's steps in PyTorch beside those of `plait serve`."""
+PyTorch's by the data sheet; the same of Hugging Face's Trainer, with what it holds; and a server's
+steps in PyTorch beside those of `plait serve`."""
 
 import argparse
 import json
@@ -12,13 +13,17 @@ from pathlib import Path
 # A large shape: its traffic is several times what a second-level cache holds (H200: 50 MiB).
 LARGE_BYTES = 256 << 20
 ON_MATRIX_UNITS = ("matmul", "attention")  # the others are limited by memory
+GIB = 1 << 30
 AIM = 0.85  # of a copy's bandwidth
 
 # Whose step, the file of what was measured, and what it is predicted from, with the file of that.
 PROGRAMS = [("plait", ".json", {"calibration": ".fitted", "data_sheet": ".datasheet"}),
             ("pytorch", ".torch", {"data_sheet": ".pytorch"}),
             ("pytorch_compiled", ".compiled", {"data_sheet": ".inductor"})]
-NAMES = {"plait": "Plait", "pytorch": "PyTorch", "pytorch_compiled": "compiled"}
+TRAINERS = [("trainer", ".trainer", {"data_sheet": ".trainer-predicted"}),
+            ("trainer_autocast", ".autocast", {"data_sheet": ".autocast-predicted"})]
+NAMES = {"plait": "Plait", "pytorch": "PyTorch", "pytorch_compiled": "compiled",
+         "trainer": "Trainer", "trainer_autocast": "autocast"}
 
 
 def read(path):
@@ -66,7 +71,7 @@ def key_of(program, source):
 def steps(folder):
     for path in sorted(folder.glob("*.datasheet")):
         row = {"scenario": path.stem}
-        for program, suffix, sources in PROGRAMS:
+        for program, suffix, sources in PROGRAMS + TRAINERS:
             measured = read(path.with_suffix(suffix))
             if not measured:
                 continue
@@ -84,9 +89,9 @@ def steps(folder):
             yield row
 
 
-def timed(rows):
-    """Those of PROGRAMS that have a step among the rows."""
-    return [p for p in PROGRAMS if any(f"{p[0]}_measured_s" in row for row in rows)]
+def timed(rows, programs):
+    """Those that have a step among the rows."""
+    return [p for p in programs if any(f"{p[0]}_measured_s" in row for row in rows)]
 
 
 def print_steps(rows):
@@ -94,14 +99,14 @@ def print_steps(rows):
         print("no training step was timed")
         return
     head = f"{'configuration':<24}"
-    for program, _, sources in timed(rows):
+    for program, _, sources in timed(rows, PROGRAMS + TRAINERS):
         head += f" {NAMES[program] + ' ms':>11}"
         head += "".join(f" {source.replace('_', ' '):>12} {'error':>8}" for source in sources)
     print(head)
     errors = {}
     for row in rows:
         line = f"{row['scenario']:<24}"
-        for program, _, sources in timed(rows):
+        for program, _, sources in timed(rows, PROGRAMS + TRAINERS):
             measured = row.get(f"{program}_measured_s")
             line += f" {1e3 * measured:>11.1f}" if measured else f" {'-':>11}"
             for source in sources:
@@ -150,17 +155,34 @@ def print_served_markdown(rows):
               f"{1e3 * row['predicted_s']:.2f} ({100 * row['error']:+.1f} %) |")
 
 
+def print_trainer_markdown(rows):
+    """The steps of TRAINERS alone, as a table for a page."""
+    print("| configuration | precision | Trainer, ms | predicted | memory in use, GiB | predicted |")
+    print("| --- | --- | --: | --: | --: | --: |")
+    for (program, _, (source,)), precision in zip(TRAINERS, ("bf16", "autocast")):
+        for row in rows:
+            key, cells = key_of(program, source), [row["scenario"], precision]
+            if f"{key}_s" not in row:
+                continue
+            cells.append(f"{1e3 * row[f'{program}_measured_s']:.1f}")
+            cells.append(f"{1e3 * row[f'{key}_s']:.1f} ({100 * row[f'{key}_error']:+.1f} %)")
+            held, predicted = (row[f"{program}_{what}_memory_bytes"] for what in ("measured", "predicted"))
+            cells.append(f"{held / GIB:.1f}")
+            cells.append(f"{predicted / GIB:.1f} ({100 * (predicted / held - 1):+.1f} %)")
+            print("| " + " | ".join(cells) + " |")
+
+
 def print_markdown(rows):
     """The steps alone, as a table for a page."""
     titles, rule = ["configuration"], ["---"]
-    for program, _, sources in timed(rows):
+    for program, _, sources in timed(rows, PROGRAMS):
         titles += [NAMES[program]] + [f"by {source.replace('_', ' ')}" for source in sources]
         rule += ["--:"] * (1 + len(sources))
     for cells in (titles, rule):
         print("| " + " | ".join(cells) + " |")
     for row in rows:
         cells = [row["scenario"]]
-        for program, _, sources in timed(rows):
+        for program, _, sources in timed(rows, PROGRAMS):
             measured = row.get(f"{program}_measured_s")
             cells.append(f"{1e3 * measured:.1f}" if measured else "-")
             for source in sources:
@@ -184,12 +206,15 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="also write all of it to this file")
     parser.add_argument("--markdown", action="store_true", help="the steps as a table for a page")
+    parser.add_argument("--trainer", action="store_true", help="the Trainer's steps as a table for a page")
     parser.add_argument("--served", action="store_true", help="only a server's steps")
     options = parser.parse_args()
     copy, best = roof(options.folder)
     rows, of_server = list(steps(options.folder)), list(served(options.folder))
     if options.served:
         (print_served_markdown if options.markdown else print_served)(of_server)
+    elif options.trainer:
+        print_trainer_markdown(rows)
     elif options.markdown:
         print_markdown(rows)
     else:

@@ -16,7 +16,7 @@ PAGE = SOURCE / "docs/calibrate-a-cluster.md"
 
 
 class GpuTable(unittest.TestCase):
-    def expect_predictions_of_now(self, device, served=False):
+    def expect_predictions_of_now(self, device, *others):
         measured = SOURCE / "reports/gpu" / device
         home = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, home)
@@ -33,8 +33,8 @@ class GpuTable(unittest.TestCase):
         output("bash", "bench/gpu/predict.sh", str(folder))
         table = ["python3", "bench/gpu/table.py", str(folder), "--markdown"]
         tables = {device: output(*table, "--json", str(folder / "comparison.json"))}
-        if served:
-            tables[f"{device}-served"] = output(*table, "--served")
+        for other in others:
+            tables[f"{device}-{other}"] = output(*table, f"--{other}")
         page = written = PAGE.read_text(encoding="utf-8")
         for name, text in tables.items():
             between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
@@ -48,10 +48,10 @@ class GpuTable(unittest.TestCase):
         self.assertEqual((measured / "comparison.json").read_text(encoding="utf-8"), comparison)
 
     def test_h100(self):
-        self.expect_predictions_of_now("h100", served=True)
+        self.expect_predictions_of_now("h100", "served")
 
     def test_h200(self):
-        self.expect_predictions_of_now("h200", served=True)
+        self.expect_predictions_of_now("h200", "served", "trainer")
 
 
 if __name__ == "__main__":
