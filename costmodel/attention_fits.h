@@ -9,7 +9,7 @@
 // and the b of copies. Under a causal mask a tile visits the keys up to its last query. d0 is what
 // the exponential of a score costs, as columns of d; k0 what a tile costs before and after its
 // loop, as keys; q how far the last tiles leave others idle.
-// Which data, which rows: costmodel/fit/attention.h.
+// Which data, which rows: tests/costmodel/fit/attention.h.
 
 #include "costmodel/efficiency.h"
 #include "model/op.h"

@@ -4,7 +4,7 @@
 // with n ranks, st the steps of a ring (2(n-1) for all_reduce, n-1 otherwise), W the bytes that a
 // member sends (2(n-1)/n S or (n-1)/n S in a ring, S to a switch that reduces) and r what it takes
 // to reach the rate: sqrt(S / 1 MB) in a ring, log2(1 + S / 1 MB) through a switch.
-// Which data, which rows: costmodel/fit/collectives.h.
+// Which data, which rows: tests/costmodel/fit/collectives.h.
 
 #include "costmodel/nccl_tuning.h"
 

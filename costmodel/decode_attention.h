@@ -7,8 +7,8 @@
 //   w = ceil(pairs splits / SMs) SMs / (pairs splits)
 // with B every operand once; w is how much longer than the mean the busiest multiprocessor works,
 // of which the memory, that fewer then share, makes good a part. Which data, which rows:
-// costmodel/fit/decode_attention.h. Of latents all heads read one key, so that arithmetic may take
-// longer than memory: t = t0 + max(that, F / (f P)) + c (splits - 1).
+// tests/costmodel/fit/decode_attention.h. Of latents all heads read one key, so that arithmetic may
+// take longer than memory: t = t0 + max(that, F / (f P)) + c (splits - 1).
 
 #include "costmodel/efficiency.h"
 #include "model/op.h"

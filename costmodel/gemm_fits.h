@@ -11,7 +11,7 @@
 // largest, where a multiprocessor's peak is the P_0 of the GPU that was measured: what makes small
 // tiles slow is not the multiplying but the feeding, which slower units wait for less. k0 is what
 // filling and draining a tile's pipeline costs; c is what the clock loses in long kernels. Which
-// data, which rows: costmodel/fit/gemm.h.
+// data, which rows: tests/costmodel/fit/gemm.h.
 
 #include <array>
 #include <cstdint>

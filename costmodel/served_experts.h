@@ -6,7 +6,7 @@
 // on Ampere and Hopper and TensorRT-LLM's on Blackwell (fp8: those with scales for blocks of 128);
 // TensorRT-LLM itself was not measured and is taken to do as vLLM does there. 8-bit and 4-bit
 // weights that are widened to 16 bits have OpenAI's kernels for MXFP4.
-// Which data, which rows: costmodel/fit/served_experts.h.
+// Which data, which rows: tests/costmodel/fit/served_experts.h.
 
 #include "costmodel/cost.h"
 #include "costmodel/gemm_fits.h"

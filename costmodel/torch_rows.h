@@ -8,7 +8,7 @@
 //   sum over R rows:               t = t0 + c R / clock + B / (b BW)
 // with B every operand once and B' the operands, which a row's block reads twice: the second time
 // from memory, where the rows that are under way do not fit into the cache. What they were fitted
-// to and how well they hold: docs/models/memory-bound.md; how: costmodel/fit/torch_rows.h.
+// to and how well they hold: docs/models/memory-bound.md; how: tests/costmodel/fit/torch_rows.h.
 
 #include "costmodel/cost.h"
 #include "costmodel/efficiency.h"

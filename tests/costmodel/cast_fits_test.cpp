@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "costmodel/casts.h"
-#include "costmodel/fit/streams.h"
 #include "tests/costmodel/committed_streams.h"
 #include "tests/costmodel/errors.h"
+#include "tests/costmodel/fit/streams.h"
 #include "tests/costmodel/measured_kernels.h"
 
 namespace plait::cast_fits_test {

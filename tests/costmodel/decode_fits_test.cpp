@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-#include "costmodel/fit/decode_attention.h"
 #include "costmodel/kernels.h"
 #include "tests/costmodel/errors.h"
+#include "tests/costmodel/fit/decode_attention.h"
 #include "tests/costmodel/measured_kernels.h"
 
 namespace plait::decode_fits_test {

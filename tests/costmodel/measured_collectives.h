@@ -5,8 +5,8 @@
 #include <bit>
 #include <tuple>
 
-#include "costmodel/fit/collectives.h"
 #include "tests/costmodel/devices.h"
+#include "tests/costmodel/fit/collectives.h"
 #include "tests/costmodel/published.h"
 
 namespace plait {

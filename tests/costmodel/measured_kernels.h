@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "core/median.h"
-#include "costmodel/fit/attention.h"
-#include "costmodel/fit/gemm.h"
+#include "tests/costmodel/fit/attention.h"
+#include "tests/costmodel/fit/gemm.h"
 #include "tests/costmodel/measured_collectives.h"
 
 namespace plait {

@@ -8,8 +8,8 @@
 
 #include "core/quantity.h"
 #include "costmodel/costmodel.h"
-#include "costmodel/fit/served_experts.h"
 #include "tests/costmodel/errors.h"
+#include "tests/costmodel/fit/served_experts.h"
 #include "tests/costmodel/measured_kernels.h"
 
 namespace plait::served_experts_test {

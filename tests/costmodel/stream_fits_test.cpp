@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "costmodel/fit/streams.h"
 #include "tests/costmodel/committed_streams.h"
 #include "tests/costmodel/errors.h"
+#include "tests/costmodel/fit/streams.h"
 #include "tests/costmodel/vidur_layers.h"
 
 namespace plait::stream_fits_test {

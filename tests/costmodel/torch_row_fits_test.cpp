@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "costmodel/fit/torch_rows.h"
+#include "tests/costmodel/fit/torch_rows.h"
 #include "tests/costmodel/torch_measurements.h"
 
 namespace plait::torch_row_fits_test {

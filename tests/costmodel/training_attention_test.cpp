@@ -10,9 +10,9 @@
 
 #include <cmath>
 
-#include "costmodel/fit/attention.h"
 #include "tests/costmodel/devices.h"
 #include "tests/costmodel/errors.h"
+#include "tests/costmodel/fit/attention.h"
 #include "tests/costmodel/published.h"
 
 namespace plait::training_attention_test {

@@ -1,7 +1,7 @@
-#include "costmodel/fit/served_experts.h"
+#include "tests/costmodel/fit/served_experts.h"
 
 #include "costmodel/costmodel.h"
-#include "costmodel/fit/robust.h"
+#include "tests/costmodel/fit/robust.h"
 
 namespace plait {
 namespace {

@@ -1,4 +1,4 @@
-#include "costmodel/fit/robust.h"
+#include "tests/costmodel/fit/robust.h"
 
 // Eigen's headers have their own ideas of conversions; they are not ours to mend.
 #include <Eigen/Cholesky>

@@ -1,6 +1,6 @@
-#include "costmodel/fit/decode_attention.h"
+#include "tests/costmodel/fit/decode_attention.h"
 
-#include "costmodel/fit/robust.h"
+#include "tests/costmodel/fit/robust.h"
 
 namespace plait {
 

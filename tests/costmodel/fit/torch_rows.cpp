@@ -1,6 +1,6 @@
-#include "costmodel/fit/torch_rows.h"
+#include "tests/costmodel/fit/torch_rows.h"
 
-#include "costmodel/fit/robust.h"
+#include "tests/costmodel/fit/robust.h"
 
 namespace plait {
 namespace {

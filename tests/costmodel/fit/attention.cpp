@@ -1,8 +1,8 @@
-#include "costmodel/fit/attention.h"
+#include "tests/costmodel/fit/attention.h"
 
 #include <algorithm>
 
-#include "costmodel/fit/robust.h"
+#include "tests/costmodel/fit/robust.h"
 
 namespace plait {
 namespace {

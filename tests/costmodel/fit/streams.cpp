@@ -1,7 +1,7 @@
-#include "costmodel/fit/streams.h"
+#include "tests/costmodel/fit/streams.h"
 
-#include "costmodel/fit/robust.h"
 #include "costmodel/kernels.h"
+#include "tests/costmodel/fit/robust.h"
 
 namespace plait {
 

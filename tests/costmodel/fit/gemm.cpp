@@ -1,6 +1,6 @@
-#include "costmodel/fit/gemm.h"
+#include "tests/costmodel/fit/gemm.h"
 
-#include "costmodel/fit/robust.h"
+#include "tests/costmodel/fit/robust.h"
 
 namespace plait {
 namespace {

@@ -1,4 +1,4 @@
-#include "costmodel/fit/collectives.h"
+#include "tests/costmodel/fit/collectives.h"
 
 #include <algorithm>
 #include <cmath>
