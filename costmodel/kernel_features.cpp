@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <concepts>
+#include <iterator>
 
 namespace plait {
 namespace {
@@ -299,6 +300,11 @@ std::string kernel_class(const Compute& op) {
   const DType dtype = std::visit(ElementType{}, op);
   if (dtype != DType::kFp32) name += "." + std::string(name_of(dtype));
   return name;
+}
+
+bool is_processors_product(std::string_view kernel_class) {
+  constexpr std::string_view kInFp32[] = {"matmul.nt", "matmul.nn", "matmul.tn"};
+  return std::ranges::find(kInFp32, kernel_class) != std::end(kInFp32);
 }
 
 std::vector<std::string_view> feature_names(std::string_view kernel) {

@@ -15,6 +15,10 @@ namespace plait {
 /// Element types other than fp32 are classes of their own: "matmul.nt.bf16".
 std::string kernel_class(const Compute& op);
 
+/// Whether the class is a product's that a processor was measured with: the classes of a GPU's
+/// products end in their type.
+bool is_processors_product(std::string_view kernel_class);
+
 /// Names of the features in their order, for example {"calls", "bmnk", "bmn", ...}. The first is
 /// always the call itself, whose coefficient is the fixed time. `kernel` is the first part of the
 /// class; empty for a kernel that there is not.

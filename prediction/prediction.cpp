@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "core/error.h"
 #include "core/sha256.h"
+#include "costmodel/kernel_features.h"
 #include "plait_version.h"
 #include "plan/steady_step.h"
 #include "plan/validate.h"
@@ -40,10 +42,10 @@ void require_sound(const Plan& plan) {
                                   code_of(faults.front().kind), faults.front().text));
 }
 
-/// Classes of a GPU's products end in their type.
 bool is_of_processors(const Calibration& c) {
-  return !c.transports.empty() || c.kernels.contains("matmul.nn") ||
-         c.kernels.contains("matmul.nt") || c.kernels.contains("matmul.tn");
+  return !c.transports.empty() || std::ranges::any_of(c.kernels, [](const auto& fit) {
+    return is_processors_product(fit.first);
+  });
 }
 
 /// A calibration is of one device.

@@ -13,8 +13,8 @@ namespace plait {
 struct LinkUse {
   LinkClass link = {};
   std::int64_t links = 0;
-  std::string busiest;          // "node 0: device 3 -> nvswitch 0"
-  double bandwidth = 0;         // of the data sheet, bytes/s
+  std::string busiest;   // "node 0: device 3 -> nvswitch 0"
+  double bandwidth = 0;  // of the data sheet, bytes/s
   double bytes = 0;
   double message_bytes = 0;     // part of `bytes`: between pipeline stages
   double utilisation = 0;       // bytes / bandwidth / step time
