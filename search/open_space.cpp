@@ -7,10 +7,9 @@
 #include <functional>
 
 #include "core/error.h"
-#include "core/parse_number.h"
 #include "plan/refusal.h"
 #include "plan/require_hybrid.h"
-#include "plan/schedule.h"
+#include "scenarios/fields.h"
 #include "search/layer_kinds.h"
 
 namespace plait {
@@ -25,81 +24,87 @@ namespace {
                     .cure = ""});
 }
 
-template <class T>
-struct Words {
-  std::vector<std::pair<std::string_view, T>> values;
-
-  T operator()(const SearchField& field, const std::string& text) const {
-    std::vector<std::string_view> names;
-    for (const auto& [name, value] : values) {
-      if (name == text) return value;
-      names.push_back(name);
-    }
-    refuse(field, text, fmt::format("one of {}, or \"auto\"", fmt::join(names, ", ")));
-  }
+/// The parts of a scenario that have fields which are searched.
+struct LayoutParts {
+  StrategyPart strategy;
+  Workload workload;
 };
 
-template <class E>
-Words<E> words_of(std::initializer_list<E> values) {
-  Words<E> out;
-  for (const E v : values) out.values.emplace_back(name_of(v), v);
-  return out;
-}
-
-std::int64_t size_of(const SearchField& field, const std::string& text) {
-  const auto value = parse_number<std::int64_t>(text);
-  constexpr std::int64_t kLastZeroStage = 3;
-  const bool of_zero = field.path == "strategy.zero_stage";
-  std::int64_t least = 1;
-  if (of_zero || field.path.ends_with(".prefetch")) least = 0;
-  if (field.path == "strategy.recompute.layers") least = -1;
-  if (!value || *value < least || (of_zero && *value > kLastZeroStage)) {
-    refuse(field, text,
-           of_zero ? fmt::format("an integer from {} to {}", least, kLastZeroStage)
-                   : fmt::format("an integer of at least {}", least));
+/// With one value of the field, read as in a scenario file that says it.
+LayoutParts parts_with(const SearchField& field, const std::string& value) {
+  JsonDocument document = parse_json("{}", field.path);
+  document.set(split_path(field.path), value, field.path);
+  LayoutParts out;
+  try {
+    if (const Json* strategy = document.root().find("strategy")) {
+      strategy_table().read(*strategy, out.strategy, Base::kGiven);
+    }
+    if (const Json* workload = document.root().find("workload")) {
+      workload_table().read(*workload, out.workload, Base::kGiven);
+    }
+  } catch (const InputError& error) {
+    refuse(field, value, error.text().expected);
   }
-  return *value;
+  return out;
 }
 
 /// How the values of one field become those of a knob.
 struct Knob {
   std::string path;
-  std::function<void(const SearchField&, Space&)> read;
+  std::function<void(const LayoutParts&, Space&)> add;
   std::function<void(Space&)> open;  // to all values
 };
 
-template <class T, class Parse>
-Knob knob(std::string path, std::vector<T> Space::*values, Parse parse) {
-  const auto read = [values, parse](const SearchField& field, Space& space) {
-    (space.*values).clear();
-    for (const std::string& text : field.values) (space.*values).push_back(parse(field, text));
+template <class T, class Value>
+Knob knob(std::string path, std::vector<T> Space::*values, Value value) {
+  const auto add = [values, value](const LayoutParts& parts, Space& space) {
+    (space.*values).push_back(value(parts));
   };
-  return {std::move(path), read, [values](Space& space) { (space.*values).clear(); }};
+  return {std::move(path), add, [values](Space& space) { (space.*values).clear(); }};
+}
+
+void read_values(const Knob& k, const SearchField& field, Space& space) {
+  k.open(space);
+  for (const std::string& value : field.values) k.add(parts_with(field, value), space);
+}
+
+template <class V>
+auto of_strategy(V StrategyPart::*member) {
+  return [member](const LayoutParts& p) { return p.strategy.*member; };
+}
+template <class Section, class V>
+auto of_section(Section StrategyPart::*section, V Section::*member) {
+  return [section, member](const LayoutParts& p) { return p.strategy.*section.*member; };
 }
 
 const std::vector<Knob>& knobs() {
-  const Words<bool> flag{{{"true", true}, {"false", false}}};
-  Words<Schedule> schedules;
-  for (const ScheduleKind& k : kSchedules) schedules.values.emplace_back(k.name, k.schedule);
-  const auto recomputes = words_of({Recompute::kNone, Recompute::kSelective, Recompute::kModules,
-                                    Recompute::kOps, Recompute::kFull});
+  using S = StrategyPart;
   static const std::vector<Knob> all = {
-      knob("strategy.pp", &Space::pp, size_of),
-      knob("strategy.dp", &Space::dp, size_of),
-      knob("strategy.fsdp", &Space::fsdp, size_of),
-      knob("strategy.cp", &Space::cp, size_of),
-      knob("strategy.ep", &Space::ep, size_of),
-      knob("strategy.tp", &Space::tp, size_of),
-      knob("strategy.sequence_parallel", &Space::sequence_parallel, flag),
-      knob("strategy.zero_stage", &Space::zero_stage, size_of),
-      knob("strategy.pipeline.schedule", &Space::schedule, schedules),
-      knob("strategy.pipeline.chunks", &Space::chunks, size_of),
-      knob("strategy.recompute.kind", &Space::recompute, recomputes),
-      knob("strategy.recompute.layers", &Space::recompute_layers, size_of),
-      knob("strategy.fsdp_options.reshard_after_forward", &Space::reshard, flag),
-      knob("strategy.fsdp_options.prefetch", &Space::prefetch, size_of),
-      knob("strategy.keep_weight_shard", &Space::keep_weight_shard, flag),
-      knob("workload.micro_batch", &Space::micro_batch, size_of),
+      knob("strategy.pp", &Space::pp, of_strategy(&S::pp)),
+      knob("strategy.dp", &Space::dp, of_strategy(&S::dp)),
+      knob("strategy.fsdp", &Space::fsdp, of_strategy(&S::fsdp)),
+      knob("strategy.cp", &Space::cp, of_strategy(&S::cp)),
+      knob("strategy.ep", &Space::ep, of_strategy(&S::ep)),
+      knob("strategy.tp", &Space::tp, of_strategy(&S::tp)),
+      knob("strategy.sequence_parallel", &Space::sequence_parallel,
+           of_strategy(&S::sequence_parallel)),
+      knob("strategy.zero_stage", &Space::zero_stage, of_strategy(&S::zero_stage)),
+      knob("strategy.pipeline.schedule", &Space::schedule,
+           of_section(&S::pipeline, &PipelineOptions::schedule)),
+      knob("strategy.pipeline.chunks", &Space::chunks,
+           of_section(&S::pipeline, &PipelineOptions::chunks)),
+      knob("strategy.recompute.kind", &Space::recompute,
+           of_section(&S::recompute, &RecomputeOptions::kind)),
+      knob("strategy.recompute.layers", &Space::recompute_layers,
+           of_section(&S::recompute, &RecomputeOptions::layers)),
+      knob("strategy.fsdp_options.reshard_after_forward", &Space::reshard,
+           of_section(&S::fsdp_options, &FsdpOptions::reshard_after_forward)),
+      knob("strategy.fsdp_options.prefetch", &Space::prefetch,
+           of_section(&S::fsdp_options, &FsdpOptions::prefetch)),
+      knob("strategy.keep_weight_shard", &Space::keep_weight_shard,
+           of_strategy(&S::keep_weight_shard)),
+      knob("workload.micro_batch", &Space::micro_batch,
+           [](const LayoutParts& p) { return p.workload.micro_batch; }),
   };
   return all;
 }
@@ -188,7 +193,7 @@ const Knob& knob_of(const std::string& path) {
 
 void limit_to(const std::vector<FrameworkOffer>& offers, const Scenario& s, Space& space) {
   for (const FrameworkOffer& offer : offers) {
-    knob_of(offer.path).read({offer.path, {}, false, true, offer.values}, space);
+    read_values(knob_of(offer.path), {offer.path, {}, false, true, offer.values}, space);
     if (offer.path != "strategy.recompute.kind") continue;
     std::erase_if(space.recompute,
                   [&s](Recompute r) { return !recomputes(r, s.model, s.workload, s.strategy); });
@@ -244,14 +249,14 @@ Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
     if (is_whole(k.path, open, keep)) {
       k.open(space);
     } else if (field != nullptr) {
-      k.read(*field, space);
+      read_values(k, *field, space);
     }
   }
   limit_to(offers_in(open, keep), open.scenario, space);
   for (const auto& [path, values] : seldom()) {
     const SearchField* field = open.find(std::string(path));
     if (field != nullptr && field->all)
-      knob_of(field->path).read({field->path, {}, false, true, values}, space);
+      read_values(knob_of(field->path), {field->path, {}, false, true, values}, space);
   }
   require_modules(open, space);
   require_named_axes(open, space);

@@ -102,7 +102,7 @@ CODES = [
      ["--> workload.precision.matmul (", "fp16", "bf16"]),
     ("S049", 2, ["search", TINY], {"strategy.pipeline.schedule": ["gpipe", "2f2b"]},
      ["--> strategy.pipeline.schedule (", '"2f2b"', "1f1b"]),
-    ("S049", 2, ["search", TINY], {"strategy.tp": [0, 2]}, ["--> strategy.tp (", "at least 1"]),
+    ("S049", 2, ["search", TINY], {"strategy.tp": [0, 2]}, ["--> strategy.tp (", "from 1 to"]),
     ("S049", 2, ["search", TINY], {"strategy.zero_stage": [0, 7]},
      ["--> strategy.zero_stage (", "from 0 to 3"]),
     ("S049", 2, ["search", TINY], {"strategy.recompute.kind": ["modules"]},
