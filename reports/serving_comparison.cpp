@@ -99,15 +99,58 @@ std::string legend_words(const Asked& asked) {
   return out;
 }
 
-/// Empty where there is nothing to say.
-std::vector<std::string> objective_columns(const ServingCandidate& c) {
-  if (!c.report || !c.report->fits || !c.report->slo.any()) return {"", "", "", ""};
-  const ServingReport& r = *c.report;
+/// None where there is nothing to say.
+void add_objective_columns(const ServingReport& r, std::vector<std::string>& row) {
+  if (!r.fits || !r.slo.any()) return;
   const Attainment& a = r.summary.all.attainment;
   const bool found = r.max_rate && r.max_rate->rate_per_s > 0;
-  return {fmt::format("{}", a.share(a.good)), fmt::format("{}", r.summary.goodput_per_s),
-          fmt::format("{}", r.summary.goodput_per_s_per_device),
-          found ? fmt::format("{}", r.max_rate->rate_per_s) : ""};
+  row.push_back(fmt::format("{}", a.share(a.good)));
+  row.push_back(fmt::format("{}", r.summary.goodput_per_s));
+  row.push_back(fmt::format("{}", r.summary.goodput_per_s_per_device));
+  row.push_back(found ? fmt::format("{}", r.max_rate->rate_per_s) : "");
+}
+
+std::vector<std::string> csv_titles(const Asked& asked) {
+  std::vector<std::string> out = {"label",
+                                  "served",
+                                  "fits",
+                                  "reason",
+                                  "devices",
+                                  "replicas",
+                                  "ttft_p50_s",
+                                  "ttft_p99_s",
+                                  "tpot_p50_s",
+                                  "tpot_p99_s",
+                                  "requests_per_s",
+                                  "output_tokens_per_s",
+                                  "output_tokens_per_s_per_device",
+                                  "cache_tokens_per_replica"};
+  if (asked.price) out.emplace_back("price_per_million_output_tokens");
+  if (asked.objectives) {
+    out.insert(out.end(), {"attainment", "goodput_requests_per_s",
+                           "goodput_requests_per_s_per_device", "max_rate_per_s"});
+  }
+  return out;
+}
+
+void add_csv_cells(const ServingReport& r, const Asked& asked, std::vector<std::string>& row) {
+  row.push_back(fmt::format("{}", r.devices));
+  row.push_back(fmt::format("{}", r.replicas));
+  const ServiceSummary& s = r.summary;
+  for (const Quantiles* q : {&s.all.first_token, &s.all.per_token}) {
+    for (const Seconds t : {q->p50, q->p99}) {
+      row.push_back(q->samples > 0 ? fmt::format("{}", t.value) : "");
+    }
+  }
+  for (const double v : {s.requests_per_s, s.output_tokens_per_s, s.tokens_per_s_per_device}) {
+    row.push_back(r.fits ? fmt::format("{}", v) : "");
+  }
+  row.push_back(fmt::format("{}", r.capacity.tokens));
+  if (asked.price) {
+    const double price = r.price_per_million_output_tokens();
+    row.push_back(price > 0 ? fmt::format("{}", price) : "");
+  }
+  if (asked.objectives) add_objective_columns(r, row);
 }
 
 }  // namespace
@@ -139,56 +182,14 @@ std::string serving_comparison_json(const std::vector<ServingCandidate>& candida
 }
 
 std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidates) {
-  std::vector<std::string> titles = {"label",
-                                     "served",
-                                     "fits",
-                                     "reason",
-                                     "devices",
-                                     "replicas",
-                                     "ttft_p50_s",
-                                     "ttft_p99_s",
-                                     "tpot_p50_s",
-                                     "tpot_p99_s",
-                                     "requests_per_s",
-                                     "output_tokens_per_s",
-                                     "output_tokens_per_s_per_device",
-                                     "cache_tokens_per_replica"};
   const Asked asked(candidates);
-  if (asked.price) titles.emplace_back("price_per_million_output_tokens");
-  const std::size_t usual = titles.size();
-  const bool objectives = asked.objectives;
-  if (objectives) {
-    titles.insert(titles.end(), {"attainment", "goodput_requests_per_s",
-                                 "goodput_requests_per_s_per_device", "max_rate_per_s"});
-  }
+  const std::vector<std::string> titles = csv_titles(asked);
   std::string out = csv_row(titles);
   for (const ServingCandidate& c : candidates) {
     std::vector<std::string> row = {c.label, json_bool(c.report.has_value()),
                                     json_bool(c.report && c.report->fits), c.reason};
-    if (c.report) {
-      const ServingReport& r = *c.report;
-      row.push_back(fmt::format("{}", r.devices));
-      row.push_back(fmt::format("{}", r.replicas));
-      const ServiceSummary& s = r.summary;
-      for (const Quantiles* q : {&s.all.first_token, &s.all.per_token}) {
-        for (const Seconds t : {q->p50, q->p99}) {
-          row.push_back(q->samples > 0 ? fmt::format("{}", t.value) : "");
-        }
-      }
-      for (const double v : {s.requests_per_s, s.output_tokens_per_s, s.tokens_per_s_per_device}) {
-        row.push_back(r.fits ? fmt::format("{}", v) : "");
-      }
-      row.push_back(fmt::format("{}", r.capacity.tokens));
-      if (asked.price) {
-        const double price = r.price_per_million_output_tokens();
-        row.push_back(price > 0 ? fmt::format("{}", price) : "");
-      }
-    } else {
-      row.resize(usual);
-    }
-    for (std::string& cell : objective_columns(c)) {
-      if (objectives) row.push_back(std::move(cell));
-    }
+    if (c.report) add_csv_cells(*c.report, asked, row);
+    row.resize(titles.size());
     out += csv_row(row);
   }
   return out;

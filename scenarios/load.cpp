@@ -180,31 +180,28 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   warn_of_idle_adapters(out.workload.lora, out.warnings);
 }
 
-void resolve(const JsonDocument& document, const Origins& origins, Scenario& out) {
-  const Json& root = document.root();
-  ScenarioParts parts;
-  scenario_table().read(root, parts);
-  out.name = parts.name.empty() ? name_of_file(out.source_file) : parts.name;
-  out.comment = parts.comment;
-  resolve_task(root, parts, out);
-  const std::int64_t longest =
-      out.serving ? out.serving->limits.max_context : out.workload.sequence_length;
-  out.model =
-      resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
-  warn_of_idle_states(root, out.model, out.warnings);
-  warn_of_idle_experts(root, out.model, out.warnings);
+void resolve_machine(const Json& root, ScenarioParts& parts, Scenario& out) {
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;
   out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;
-  if (!out.serving) warn_of_slow_products(out.cluster.device, out.workload.precision, out.warnings);
-  if (out.serving) resolve_memory_share(*root.find("serving"), out.cluster.device, *out.serving);
-  if (out.serving) resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
-  if (out.serving) resolve_batches(*root.find("serving"), out.cluster.device, *out.serving);
-  out.kernels = parts.kernels;
-  warn_of_idle_exchange(out, origins);
-  out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;
+}
+
+/// What of the task depends on the device, which is known only now.
+void resolve_on_machine(const Json& root, Scenario& out) {
+  if (!out.serving) {
+    warn_of_slow_products(out.cluster.device, out.workload.precision, out.warnings);
+    return;
+  }
+  const Json& serving = *root.find("serving");
+  resolve_memory_share(serving, out.cluster.device, *out.serving);
+  resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
+  resolve_batches(serving, out.cluster.device, *out.serving);
+}
+
+/// How the work is split, and where the ranks run.
+void resolve_layout(ScenarioParts& parts, const Origins& origins, Scenario& out) {
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
   Placement placement = resolve_placement(
       parts.placement, out.strategy.mesh, out.cluster.devices_per_node,
@@ -220,6 +217,27 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
                                     : idle_options(origins.strategy, parts.strategy)) {
     out.warnings.push_back(std::move(w));
   }
+}
+
+void resolve(const JsonDocument& document, const Origins& origins, Scenario& out) {
+  const Json& root = document.root();
+  ScenarioParts parts;
+  scenario_table().read(root, parts);
+  out.name = parts.name.empty() ? name_of_file(out.source_file) : parts.name;
+  out.comment = parts.comment;
+  resolve_task(root, parts, out);
+  const std::int64_t longest =
+      out.serving ? out.serving->limits.max_context : out.workload.sequence_length;
+  out.model =
+      resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
+  warn_of_idle_states(root, out.model, out.warnings);
+  warn_of_idle_experts(root, out.model, out.warnings);
+  resolve_machine(root, parts, out);
+  resolve_on_machine(root, out);
+  out.kernels = parts.kernels;
+  warn_of_idle_exchange(out, origins);
+  out.memory = parts.memory;
+  resolve_layout(parts, origins, out);
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
   resolve_host(root.find("host"), origins, out.cluster, out.host);

@@ -130,6 +130,35 @@ std::string rented_at_aws(const Machine& machine) {
   return machine.node;
 }
 
+/// GPUs of several domains are dealt to them evenly.
+std::int64_t nodes_for(std::int64_t gpus, std::int64_t per_node) {
+  const std::int64_t nodes = (gpus + per_node - 1) / per_node;
+  if (gpus % nodes != 0) {
+    throw NotRepresentable(fmt::format("{} GPUs do not fill nodes of {}", gpus, per_node));
+  }
+  return nodes;
+}
+
+/// Between the nodes: of the words, or what usually joins such nodes.
+void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json& cluster,
+                std::vector<std::string>& assumed) {
+  if (words.gigabits == 0) {
+    assumed.push_back(fmt::format("fabric: {}the one that usually joins such nodes",
+                                  words.ethernet ? "Ethernet, as fast as " : ""));
+    if (!words.ethernet) return;
+    words.gigabits = find_fabric(node.fabric).bandwidth.value * 8e-9;
+  }
+  const std::string name = fabric_name(words);
+  cluster["fabric"] = name;
+  const double usual = find_fabric(name).bandwidth.value * 8e-9;
+  if (std::abs(usual - words.gigabits) > 1) {
+    cluster["fabric"] = {{"preset", name},
+                         {"bandwidth", fmt::format("{} GB/s", words.gigabits / 8)}};
+  }
+  const bool domain = node.family == Family::kNvlinkDomain;
+  if (words.nics > 0 && !domain) cluster["node"] = {{"nics", words.nics}};
+}
+
 }  // namespace
 
 FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
@@ -161,7 +190,7 @@ FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const Machine machine = machine_of(run.gpu, assumed);
-  FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
+  const FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
   const std::string preset = fabric.efa ? rented_at_aws(machine) : machine.node;
   const NodeSpec node = find_node(preset);
   nlohmann::ordered_json out = {{"preset", preset}, {"device", machine.device}};
@@ -173,33 +202,11 @@ nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::stri
   if (run.gpus <= 0) throw NotRepresentable("the number of GPUs is not published");
   // A node of the record is a node of the scenario, except where an NVLink domain spans trays.
   const bool domain = node.family == Family::kNvlinkDomain;
-  const std::int64_t per_node = domain ? 72 : run.gpus_per_node;
-  if (run.gpus <= per_node) {
-    out["nodes"] = 1;
-    out["devices_per_node"] = run.gpus;
-    return out;
-  }
-  // GPUs of several domains are dealt to them evenly.
-  const std::int64_t nodes = (run.gpus + per_node - 1) / per_node;
-  if (run.gpus % nodes != 0) {
-    throw NotRepresentable(fmt::format("{} GPUs do not fill nodes of {}", run.gpus, per_node));
-  }
+  const std::int64_t nodes = nodes_for(run.gpus, domain ? 72 : run.gpus_per_node);
   out["nodes"] = nodes;
   out["devices_per_node"] = run.gpus / nodes;
-  if (domain) fabric = read_fabric(run.interconnect, run.gpus / nodes);
-  if (fabric.gigabits == 0) {
-    assumed.push_back(fmt::format("fabric: {}the one that usually joins such nodes",
-                                  fabric.ethernet ? "Ethernet, as fast as " : ""));
-    if (!fabric.ethernet) return out;
-    fabric.gigabits = find_fabric(node.fabric).bandwidth.value * 8e-9;
-  }
-  const std::string name = fabric_name(fabric);
-  out["fabric"] = name;
-  const double usual = find_fabric(name).bandwidth.value * 8e-9;
-  if (std::abs(usual - fabric.gigabits) > 1) {
-    out["fabric"] = {{"preset", name}, {"bandwidth", fmt::format("{} GB/s", fabric.gigabits / 8)}};
-  }
-  if (fabric.nics > 0 && !domain) out["node"] = {{"nics", fabric.nics}};
+  if (nodes == 1) return out;
+  add_fabric(domain ? read_fabric(run.interconnect, run.gpus / nodes) : fabric, node, out, assumed);
   return out;
 }
 

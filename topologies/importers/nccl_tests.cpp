@@ -144,16 +144,17 @@ std::string text_member(const Json& json, std::string_view key) {
   return value != nullptr && value->is(Json::Kind::kText) ? value->text() : "";
 }
 
-CollectiveRun read_json(std::string_view text, const std::string& file) {
-  const JsonDocument document = parse_json(text, file);
-  const Json& root = document.root();
-  CollectiveRun run;
-  if (const Json* args = root.find("args")) {
-    for (const Json* a : args->children()) {
-      if (run.collective.empty() && a->is(Json::Kind::kText))
-        run.collective = program_in(a->text());
-    }
+std::string program_of(const Json& root) {
+  const Json* args = root.find("args");
+  if (args == nullptr) return "";
+  for (const Json* a : args->children()) {
+    if (!a->is(Json::Kind::kText)) continue;
+    if (std::string program = program_in(a->text()); !program.empty()) return program;
   }
+  return "";
+}
+
+void read_devices(const Json& root, CollectiveRun& run) {
   std::set<std::string> hosts;
   if (const Json* devices = root.find("devices")) {
     for (const Json* d : devices->children()) {
@@ -163,31 +164,40 @@ CollectiveRun read_json(std::string_view text, const std::string& file) {
     }
   }
   run.hosts = std::ssize(hosts);
+}
+
+/// Out of place where it was timed so, else in place.
+void read_result(const Json& result, CollectiveRun& run) {
+  const std::optional<double> size = member(result, "size");
+  if (!size || *size <= 0 || *size > 1e18) return;
+  CollectiveTiming row;
+  row.size = Bytes(static_cast<std::int64_t>(*size));
+  row.type = text_member(result, "type");
+  row.redop = text_member(result, "redop");
+  const Json* halves[] = {result.find("out_of_place"), result.find("in_place")};
+  const bool wrong = std::ranges::any_of(
+      halves, [](const Json* h) { return h != nullptr && is_wrong(member(*h, "nwrong")); });
+  if (wrong) {
+    ++run.wrong;
+    return;
+  }
+  for (const Json* h : halves) {
+    if (h == nullptr) continue;
+    if (!take(row, member(*h, "time"), member(*h, "alg_bw"), member(*h, "bus_bw"))) continue;
+    run.rows.push_back(row);
+    return;
+  }
+}
+
+CollectiveRun read_json(std::string_view text, const std::string& file) {
+  const JsonDocument document = parse_json(text, file);
+  const Json& root = document.root();
+  CollectiveRun run;
+  run.collective = program_of(root);
+  read_devices(root, run);
   const Json* results = root.find("results");
   if (results == nullptr) return run;
-  for (const Json* r : results->children()) {
-    const std::optional<double> size = member(*r, "size");
-    if (!size || *size <= 0 || *size > 1e18) continue;
-    CollectiveTiming row;
-    row.size = Bytes(static_cast<std::int64_t>(*size));
-    row.type = text_member(*r, "type");
-    row.redop = text_member(*r, "redop");
-    const auto wrong = [&](std::string_view half) {
-      const Json* h = r->find(half);
-      return h != nullptr && is_wrong(member(*h, "nwrong"));
-    };
-    if (wrong("out_of_place") || wrong("in_place")) {
-      ++run.wrong;
-      continue;
-    }
-    for (const std::string_view half : {"out_of_place", "in_place"}) {
-      const Json* h = r->find(half);
-      if (h == nullptr) continue;
-      if (!take(row, member(*h, "time"), member(*h, "alg_bw"), member(*h, "bus_bw"))) continue;
-      run.rows.push_back(row);
-      break;
-    }
-  }
+  for (const Json* r : results->children()) read_result(*r, run);
   return run;
 }
 
