@@ -16,12 +16,11 @@
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "model/iteration_flops.h"
+#include "core/parallel.h"
 #include "plait_version.h"
-#include "prediction/evaluate.h"
+#include "prediction/published.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
-#include "scenarios/published/scenario_of.h"
 
 namespace plait {
 namespace {
@@ -79,114 +78,18 @@ std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   return out;
 }
 
-/// PyTorch's allocator knows tensors and workspaces, and reserves more; the driver knows all.
-bool counts(MemoryStatistic statistic, const MemoryItem& item) {
-  switch (statistic) {
-    case MemoryStatistic::kDevice: return true;
-    case MemoryStatistic::kReserved:
-      return item.name != "cuda_context" && item.name != "communicator_buffers";
-    case MemoryStatistic::kAllocated:
-      return item.name != "cuda_context" && item.name != "communicator_buffers" &&
-             item.name != "allocator_reserve" && item.name != "stream_pools";
-  }
-  return false;
-}
-
-/// Bytes as the record's statistic counts them, on the stage that it was taken on.
-double memory_bytes(const Reported& p, const Measured& measured) {
-  double most = 0;
-  for (const StageUse& use : p.memory) {
-    auto bytes = static_cast<double>(use.live.peak.value);
-    for (const MemoryItem& item : use.overheads) {
-      if (counts(measured.memory_statistic, item)) bytes += static_cast<double>(item.bytes.value);
-    }
-    most = measured.memory_of_last_rank ? bytes : std::max(most, bytes);
-  }
-  return most;
-}
-
-/// Of the work that reports count, what the record's rates count.
-double counted_work(const PublishedRun& run, const Scenario& s) {
-  if (!run.measured.half_squares) return 1;
-  const std::int64_t seq = s.workload.sequence_length, batch = s.workload.global_batch;
-  return needed_flops_per_iteration(s.model, seq, batch) /
-         megatron_flops_per_iteration(s.model, seq, batch);
-}
-
-void take_prediction(const PublishedRun& run, const Scenario& scenario, const Reported& p,
-                     ValidationRecord& out) {
-  const Report& r = p.report;
-  out.layout = r.layout;
-  out.predicted_s = r.step_time_s;
-  out.fits = r.memory.fits;
-  out.bound_by = r.bound_by;
-  out.provenance = r.provenance;
-  out.predicted_memory_bytes = memory_bytes(p, run.measured);
-  if (out.measured_s) return;
-  // Only a rate of work was published: the same work over that rate.
-  const auto from_rate = [&](const std::optional<double>& rate, double predicted,
-                             const char* name) {
-    if (!rate || *rate <= 0 || out.measured_s) return;
-    out.measured_s = r.step_time_s * predicted * counted_work(run, scenario) / *rate;
-    out.measured_as = name;
-  };
-  from_rate(run.measured.hardware_tflops_per_gpu, r.hardware_tflops_per_gpu, "hardware TFLOP/s");
-  from_rate(run.measured.model_tflops_per_gpu, r.model_tflops_per_gpu, "model TFLOP/s");
-  from_rate(run.measured.mfu, r.mfu, "MFU");
-  from_rate(run.measured.hfu, r.hfu, "HFU");
-}
-
-ValidationRecord described(const ValidationTask& task) {
-  const PublishedRun& run = task.run;
-  ValidationRecord out;
-  out.file = task.file;
-  out.id = run.id;
-  out.tier = run.tier;
-  out.model = run.model.name;
-  out.cluster = fmt::format("{} x {}", run.gpus, run.gpu);
-  out.group = fmt::format("{} {} {} {} {}", run.model.name, run.model.sequence_length, run.gpu,
-                          run.gpus, run.global_batch);
-  out.sequences = static_cast<double>(std::max<std::int64_t>(1, run.global_batch));
-  out.measured_s = run.measured.step_s;
-  out.measured_as = "time";
-  out.measured_oom = run.measured.out_of_memory;
-  out.says_memory = run.measured.says_memory;
-  out.measured_memory_bytes = run.measured.memory_bytes;
-  if (run.measured.memory_bytes) out.memory_statistic = name_of(run.measured.memory_statistic);
-  return out;
-}
-
-/// A scenario's name is its record's id: repeats of one run are equal but for it.
-std::string without_name(std::string scenario, const std::string& id) {
-  const std::string name = json_quote(id);
-  if (const std::size_t at = scenario.find(name); at != std::string::npos) {
-    scenario.erase(at, name.size());
-  }
-  return scenario;
+void write_scenario(const std::string& folder, const std::string& id, const std::string& json) {
+  if (folder.empty()) return;
+  NewFile file(
+      fmt::format("{}/{}.json", folder, std::regex_replace(id, std::regex("[^\\w.-]"), "-")));
+  file.write(json + "\n");
+  file.finish();
 }
 
 ValidationRecord validated(const ValidationTask& task, const std::string& scenarios) {
-  ValidationRecord out = described(task);
-  try {
-    RecordScenario made = scenario_of(task.run);
-    out.framework = made.framework;
-    out.assumed = std::move(made.assumed);
-    out.scenario = without_name(made.json, out.id);
-    if (!scenarios.empty()) {
-      NewFile file(fmt::format("{}/{}.json", scenarios,
-                               std::regex_replace(out.id, std::regex("[^\\w.-]"), "-")));
-      file.write(made.json + "\n");
-      file.finish();
-    }
-    const Scenario scenario = parse_scenario(made.json, out.id);
-    take_prediction(task.run, scenario, report_of(scenario, costs_of(scenario), {}), out);
-  } catch (const NotRepresentable& why) {
-    out.reason = why.what();
-  } catch (const InputError& error) {
-    out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
-  } catch (const std::exception& bug) {  // the other records can be predicted all the same
-    out.reason = fmt::format("a bug in plait, please report it: {}", bug.what());
-  }
+  ValidationRecord out = published_prediction(
+      task.run, [&](const std::string& json) { write_scenario(scenarios, task.run.id, json); });
+  out.file = task.file;
   return out;
 }
 
