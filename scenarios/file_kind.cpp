@@ -19,7 +19,7 @@ struct Sign {
   std::string_view cure;  // {}: its name
 };
 /// The first key that stands in the file decides.
-constexpr std::array<Sign, 11> kSigns = {{
+constexpr std::array<Sign, 14> kSigns = {{
     {"model", FileFormat::kScenario, "a scenario", "plait run {}"},
     {"workload", FileFormat::kScenario, "a scenario", "plait run {}"},
     {"serving", FileFormat::kScenario, "a scenario", "plait serve {}"},
@@ -28,11 +28,17 @@ constexpr std::array<Sign, 11> kSigns = {{
      R"(name it in a scenario: "model": {{"hf_config": "{}"}})"},
     {"peft_type", FileFormat::kPeft, "an adapter_config.json of PEFT",
      "plait import {} --base SCENARIO -o mine.json"},
+    {"distributed_type", FileFormat::kAccelerate, "a configuration file of Accelerate",
+     "plait import {} --base SCENARIO -o mine.json"},
+    {"compute_environment", FileFormat::kAccelerate, "a configuration file of Accelerate",
+     "plait import {} --base SCENARIO -o mine.json"},
     {"zero_optimization", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
      "plait import {} --base SCENARIO -o mine.json"},
     {"train_batch_size", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
      "plait import {} --base SCENARIO -o mine.json"},
     {"train_micro_batch_size_per_gpu", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
+     "plait import {} --base SCENARIO -o mine.json"},
+    {"gradient_accumulation_steps", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
      "plait import {} --base SCENARIO -o mine.json"},
     {"devices_per_node", FileFormat::kOther, "a cluster alone",
      R"(put it into a scenario: "cluster": ...)"},
@@ -64,7 +70,7 @@ FileKind kind_of_text(const std::string& text, const std::string& file) {
   }
   try {
     const DialectRow& row = row_of(detect_dialect(text, file));
-    return {FileFormat::kOther, std::string(row.target),
+    return {FileFormat::kOther, fmt::format("settings in the dialect {}: {}", row.name, row.target),
             fmt::format("plait import {} --base SCENARIO -o mine.json", file)};
   } catch (const InputError&) {
     return {};

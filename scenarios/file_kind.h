@@ -6,7 +6,7 @@
 
 namespace plait {
 
-enum class FileFormat { kUnknown, kScenario, kDeepSpeed, kPeft, kOther };
+enum class FileFormat { kUnknown, kScenario, kDeepSpeed, kPeft, kAccelerate, kOther };
 /// What stands in `text`; where that is known, as a message says it ("a Hugging Face config.json"),
 /// and the way to use it, for the file called `file`.
 struct FileKind {

@@ -140,25 +140,17 @@ constexpr std::string_view kImportable =
     "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, or "
     "Accelerate's YAML or JSON";
 
-/// default_config.json, which `accelerate config default` writes.
-bool is_accelerates(const std::string& text, const std::string& file) {
-  try {
-    const JsonDocument document = parse_json(text, file);
-    const auto has = [&](const char* key) { return document.root().find(key) != nullptr; };
-    return has("distributed_type") || (has("compute_environment") && has("num_processes"));
-  } catch (const InputError&) {  // the reader of its dialect says what is wrong
-    return false;
-  }
-}
-
 /// Of JSON. Throws D001 where it says itself that it is something else.
 Dialect dialect_of_object(const std::string& text, const std::string& file) {
   const FileKind kind = file_kind(text, file);
-  if (kind.format == FileFormat::kPeft) return Dialect::kPeft;
-  if (kind.format == FileFormat::kUnknown && is_accelerates(text, file))
-    return Dialect::kAccelerate;
-  if (kind.format == FileFormat::kUnknown || kind.format == FileFormat::kDeepSpeed)
-    return Dialect::kDeepSpeed;
+  switch (kind.format) {
+    case FileFormat::kPeft: return Dialect::kPeft;
+    case FileFormat::kAccelerate: return Dialect::kAccelerate;
+    case FileFormat::kUnknown:  // the reader says what is wrong with it
+    case FileFormat::kDeepSpeed: return Dialect::kDeepSpeed;
+    case FileFormat::kScenario:
+    case FileFormat::kOther: break;
+  }
   throw InputError({"D001",
                     fmt::format("the file holds {}", kind.what),
                     {file, 0, 0, ""},

@@ -20,6 +20,9 @@ TEST(FileKind, AnotherProgramsFileIsSentWhereItBelongs) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama"})", "hf_config"},
       {R"({"train_micro_batch_size_per_gpu": 1})", "plait import mine"},
+      {R"({"bf16": {"enabled": true}, "gradient_accumulation_steps": 2})", "plait import mine"},
+      {R"({"compute_environment": "LOCAL_MACHINE", "num_processes": 8})", "plait import mine"},
+      {"compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n", "plait import mine"},
       {R"({"scenario": "x", "step_time_s": 1})", "plait compare mine"},
       {"#!/bin/bash\ntorchrun pretrain_gpt.py --num-layers 4 --micro-batch-size 1\n",
        "plait import mine"},
@@ -30,6 +33,18 @@ TEST(FileKind, AnotherProgramsFileIsSentWhereItBelongs) {
     const InputError::Text told = refusal(text);
     EXPECT_EQ(told.code, "F006") << text;
     EXPECT_NE(told.cure.find(cure), std::string::npos) << told.cure;
+  }
+}
+
+TEST(FileKind, OfAnotherProgramsFileTheDialectIsNamed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"distributed_type": "FSDP"})", "Accelerate"},
+      {"distributed_type: FSDP\n", "the dialect accelerate"},
+      {R"({"train_batch_size": 8})", "DeepSpeed"},
+      {"torchrun pretrain_gpt.py --num-layers 4\n", "the dialect megatron-core"}};
+  for (const auto& [text, name] : cases) {
+    const InputError::Text told = refusal(text);
+    EXPECT_NE(told.problem.find(name), std::string::npos) << told.problem;
   }
 }
 
