@@ -68,7 +68,8 @@ Model read_phi3(HfReader& config) {
 
 /// GELU in a gated MLP, and one matrix for embedding and output.
 Model read_gemma(HfReader& config, LlamaDefaults defaults) {
-  defaults.tied_embeddings = defaults.gemma = true;
+  defaults.tied_embeddings = true;
+  defaults.activation = "gelu_pytorch_tanh", defaults.activation_key = "hidden_activation";
   Model m = read_llama_sizes(config, defaults);
   config.take({"hidden_act"});  // beside the longer key it says nothing
   m.head_dim = config.size({"head_dim"}, kMaxHeads, 256);

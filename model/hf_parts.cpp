@@ -92,9 +92,8 @@ Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults) {
   m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads,
                            absent && defaults.kv_heads > 0 ? defaults.kv_heads : m.heads);
   m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
-  m.activation = defaults.gemma ? read_activation(config, {"hidden_activation", "hidden_act"},
-                                                  "gelu_pytorch_tanh")
-                                : read_activation(config, {"hidden_act"}, "silu");
+  m.activation =
+      read_activation(config, {defaults.activation_key, "hidden_act"}, defaults.activation);
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, defaults.tied_embeddings);
   read_dropout(m, config, {"attention_dropout"}, {}, 0);
   return m;

@@ -36,8 +36,9 @@ Model layer_norm_model();
 struct LlamaDefaults {
   std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
   bool tied_embeddings = false;
-  /// GELU. Where both keys of the activation stand, the class takes the longer one.
-  bool gemma = false;
+  std::string_view activation = "silu";
+  /// Where hidden_act stands too, the class takes this one.
+  std::string_view activation_key = "hidden_act";
 };
 
 /// RMSNorm, gated MLP, rotary positions; what llama, mistral, qwen and deepseek share.
