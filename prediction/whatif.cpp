@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "reports/bound.h"
 #include "scenarios/overrides.h"
 
 namespace plait {

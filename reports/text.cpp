@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "reports/bound.h"
 #include "reports/human.h"
 #include "reports/training.h"
 
@@ -61,7 +62,7 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                                 human_money(r.price_per_billion_tokens)),
                     width));
   }
-  if (!r.bound_by.empty()) append(out, labelled_lines("bound by", r.bound_by, width));
+  if (!r.bound_by.empty()) append(out, labelled_lines("bound by", bound_text(r), width));
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "reports/bound.h"
 #include "reports/compare.h"
 #include "reports/human.h"
 #include "reports/table.h"
@@ -137,17 +138,6 @@ bool compares_trainings(const WhatIf& study) {
 
 double compared_difference(const Report& report, const Report& reference) {
   return compared_time_s(report) / compared_time_s(reference) - 1;
-}
-
-std::string bound_of(const Report& r) {
-  std::string best;
-  double most = 0;
-  for (const SensitivityLine& s : r.sensitivity) {
-    if (s.time_s > most) most = s.time_s, best = s.resource;
-  }
-  if (group_time(r.breakdown, "bubble") > most) return "pipeline bubble";
-  if (best.empty()) return r.bound_by;
-  return best == "peak_flops" ? "compute" : human_words(best);
 }
 
 namespace {

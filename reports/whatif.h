@@ -70,10 +70,6 @@ bool compares_trainings(const WhatIf& study);
 /// compared_time_s / that of `reference` - 1.
 double compared_difference(const Report& report, const Report& reference);
 
-/// The hardware number that most of the critical path is spent on ("compute", "memory bandwidth",
-/// "infiniband latency", ...), or "pipeline bubble" where ranks wait longer than that on average.
-std::string bound_of(const Report& report);
-
 /// "tp 8, recompute full": values of all knobs but the first.
 std::string name_of_others(const WhatIf& study, const std::vector<std::string>& others);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "reports/bound.h"
 #include "reports/curve_svg.h"
 #include "reports/whatif.h"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/bound.h"
 #include "reports/compare.h"
 #include "reports/csv.h"
 #include "reports/json_tree.h"

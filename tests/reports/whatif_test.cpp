@@ -60,14 +60,6 @@ TEST(Knob, QuantitiesOfOneKindAreReadInTheUnitOfTheFirst) {
   EXPECT_FALSE(make_knob({"x", {"none", "full"}}, "none").numeric());
 }
 
-TEST(WhatIf, BoundIsTheHardwareNumberThatTakesMostOfTheCriticalPath) {
-  MadeUp m;  // 1.1 us of 3 on peak_flops, 0.3 us on launches; 1 us of bubble
-  EXPECT_EQ(bound_of(m.report()), "compute");
-  m.explanation.breakdown[3].time = Seconds(1.2e-6);
-  EXPECT_EQ(bound_of(m.report()), "pipeline bubble");
-  EXPECT_EQ(bound_of(taking(1, "infiniband_latency")), "infiniband latency");
-}
-
 TEST(WhatIf, EachRowIsComparedToTheFirstAndToTheScenario) {
   const std::string text = whatif_text(study(), {.width = 100});
   const std::string row = line_with(text, "25 GB/s");
