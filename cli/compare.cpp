@@ -183,6 +183,7 @@ void save_page(const std::string& file, const std::vector<Candidate>& candidates
 }
 
 int compare(const CompareOptions& options, const std::string& command_line) {
+  if (print_help_for_sets({options.files.front(), options.sets}, options.output)) return kYes;
   const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
   const std::vector<Source> sources = read_sources(options.files);
   const std::vector<ComparedRow> rows =
@@ -191,10 +192,7 @@ int compare(const CompareOptions& options, const std::string& command_line) {
   for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
   save_page(options.html, candidates, rows, command_line);
   print_result(options.output, rendered(candidates, options.output));
-  if (!reference_of(candidates)) {
-    std::fprintf(stderr, "error[G009]: none of these can be planned\n");
-    return kUsage;
-  }
+  if (!reference_of(candidates)) refuse_all_rows();
   if (options.fail_over.empty()) return kYes;
   const std::vector<std::string> over = over_limit(candidates, limit);
   for (const std::string& label : over) {

@@ -50,9 +50,12 @@ std::vector<std::int64_t> ranks_of(const ExportOptions& options, const Plan& pla
   std::int64_t nodes = 0;
   for (const std::int64_t r : ranks) {
     if (r >= plan.mesh.world_size()) {
-      throw InputError({.code = "G022",
-                        .problem = fmt::format("there is no rank {}", r),
-                        .expected = fmt::format("0 to {}", plan.mesh.world_size() - 1)});
+      throw InputError(
+          {.code = "G022",
+           .problem = fmt::format("there is no rank {}", r),
+           .where = {fmt::format("--ranks {}", r), 0, 0, ""},
+           .expected = fmt::format("0 to {}", plan.mesh.world_size() - 1),
+           .cure = "name ranks of the strategy, or leave --ranks out for all of them"});
     }
     nodes += ops[static_cast<std::size_t>(r / plan.places_per_stage())];
   }
@@ -71,8 +74,10 @@ std::vector<std::int64_t> ranks_of(const ExportOptions& options, const Plan& pla
 int export_traces(const Scenario& scenario, const ExportOptions& options) {
   const Plan plan = sound_plan(scenario);
   if (!plan.stage_tp.empty()) {
-    throw refusal("S054", "traces know no stages of different tensor-parallel degrees",
-                  "strategy.stage_tp", "one degree for all stages", "remove strategy.stage_tp");
+    throw locate(
+        refusal("S054", "traces know no stages of different tensor-parallel degrees",
+                "strategy.stage_tp", "one degree for all stages", "remove strategy.stage_tp"),
+        scenario);
   }
   const std::vector<std::int64_t> ranks = ranks_of(options, plan);
   const std::filesystem::path folder = options.output.file;
@@ -123,6 +128,7 @@ Scenario with_room(Scenario scenario, const std::string& text, const ExportOptio
 }
 
 int run_export(const ExportOptions& options) {
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const std::string text = read_text_file(options.scenario.file);
   Scenario scenario =
       parse_scenario(text, input_name(options.scenario.file), options.scenario.overrides());

@@ -131,6 +131,12 @@ void print_result(const OutputOptions& options, const std::string& text) {
   throw EnvironmentError(std::string("cannot write the result: ") + std::strerror(errno));
 }
 
+void refuse_all_rows() {
+  throw InputError({.code = "G009",
+                    .problem = "none of these can be planned",
+                    .cure = "the table says why: change the scenario, or the values of -L"});
+}
+
 void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
 }

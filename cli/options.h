@@ -40,11 +40,15 @@ void add_network_option(Subcommand command, std::vector<std::string>& sets);
 
 /// When one of `sets` is path=help: the choices of that field. Otherwise "".
 std::string help_for_sets(const std::vector<std::string>& sets);
+/// The same with what the scenario, where it can be read, has there. True where it is printed.
+bool print_help_for_sets(const ScenarioOptions& scenario, const OutputOptions& output);
 /// Every field of a scenario, an object before its own: "strategy", "strategy.pp", ...
 std::vector<std::string> field_paths();
 
 /// The result, on standard output or in the file. Throws EnvironmentError.
 void print_result(const OutputOptions& options, const std::string& text);
+/// Throws InputError G009 after a table in which each row says why it cannot be planned.
+[[noreturn]] void refuse_all_rows();
 /// "warning: ..." on standard error.
 void print_warnings(const std::vector<std::string>& warnings);
 

@@ -21,6 +21,7 @@ struct PlanCommandOptions {
 };
 
 int print_plan(const PlanCommandOptions& options) {
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   print_warnings(scenario.warnings);
   const Plan plan = sound_plan(scenario);
@@ -28,7 +29,9 @@ int print_plan(const PlanCommandOptions& options) {
   if (options.print.stage >= stages) {
     throw InputError({.code = "G007",
                       .problem = "no stage " + std::to_string(options.print.stage),
-                      .expected = "0 to " + std::to_string(stages - 1)});
+                      .where = {"--stage " + std::to_string(options.print.stage), 0, 0, ""},
+                      .expected = "0 to " + std::to_string(stages - 1),
+                      .cure = "choose one of these, or leave --stage out for all of them"});
   }
   std::ostringstream text;
   print(text, plan, options.print);

@@ -105,10 +105,7 @@ void save_measurements(const std::string& file, const std::vector<Row>& rows) {
 }
 
 int profile(const ProfileOptions& options, const std::string& command_line) {
-  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
-    print_result(options.output, help);
-    return kYes;
-  }
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   const KinetoTrace trace = read_watched(options.trace);

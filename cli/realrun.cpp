@@ -42,7 +42,7 @@ namespace {
 
 constexpr std::int64_t kMostRanks = 64;
 // A minute or so of a processor. On a GPU start values and comparison on the processor take that.
-constexpr double kMostFlops = 1e12, kMostGpuFlops = 1e14;
+constexpr double kMostFlops = 1e12, kMostGpuFlops = 1e14, kMostPasses = 1e6;
 
 void require_small(const Plan& plan, const RealrunOptions& options) {
   const double work = plan.model_flops.value * options.steps;
@@ -74,6 +74,7 @@ struct VerifiedPlan {
 
 std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& options) {
   require_blocks_alike(scenario.strategy);
+  require_few_passes(scenario, 1, options.steps, kMostPasses);  // as unsharded
   const Workload asked = scenario.workload;
   std::vector<VerifiedPlan> out;
   for (const std::string& name : options.precisions) {
@@ -84,6 +85,16 @@ std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& opti
     require_small(out.back().plan, options);
   }
   return out;
+}
+
+/// With the places of the fields that are refused.
+std::vector<VerifiedPlan> prepared(const Scenario& scenario, const RealrunOptions& options) {
+  try {
+    Scenario changed = scenario;
+    return prepare(changed, options);
+  } catch (const InputError& error) {
+    throw locate(error, scenario);
+  }
 }
 
 std::string text_of(const Verification& v, const Tolerance& allowed) {
@@ -143,10 +154,10 @@ int be_rank(Transport& transport, const Scenario& scenario, const std::vector<Ve
 }
 
 int run_verify(const RealrunOptions& options, const Command& command) {
-  Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  require_kernels(scenario.model, scenario.workload, options);
+  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  require_kernels(scenario, options);
   if (speaks_for_all(options)) print_warnings(scenario.warnings);
-  const std::vector<VerifiedPlan> plans = prepare(scenario, options);
+  const std::vector<VerifiedPlan> plans = prepared(scenario, options);
   WorldOptions world;
   world.transport = options.transport, world.patience_s = options.patience_s;
   world.command = command.words;
@@ -180,6 +191,7 @@ int run_mode(RealrunOptions options, const Command& command) {
 }
 
 int run_realrun(const RealrunOptions& options, const Command& command) {
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
 #if PLAIT_HAS_REALRUN
   try {
     return run_mode(options, command);

@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "model/model.h"
+#include "scenarios/scenario.h"
 
 namespace plait {
 
@@ -34,7 +34,11 @@ struct RealrunOptions {
 bool speaks_for_all(const RealrunOptions& options);
 
 /// Throws InputError where the backend lacks kernels of the model.
-void require_kernels(const Model& model, const Workload& workload, const RealrunOptions& options);
+void require_kernels(const Scenario& scenario, const RealrunOptions& options);
+
+/// Throws InputError G011 for a step of more passes through layers than `most`, before it is
+/// planned: its plan alone might not fit into memory. `replicas`: that divide the batch.
+void require_few_passes(const Scenario& scenario, std::int64_t replicas, double steps, double most);
 
 /// Times steps and compares them with the prediction. Returns the exit code.
 int run_timed(const RealrunOptions& options, const Command& command);

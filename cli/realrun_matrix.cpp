@@ -102,25 +102,44 @@ std::vector<MatrixCase> cases_with(const std::string& text, bool on_gpu) {
 
 }  // namespace
 
-void require_kernels(const Model& model, const Workload& workload, const RealrunOptions& options) {
+void require_kernels(const Scenario& scenario, const RealrunOptions& options) {
   if (!options.on_gpu()) return;
-  if (!has_gpu_kernels(workload.lora)) {
-    const bool stored = workload.lora.quantizes();
-    throw refusal("G025",
-                  stored ? "matrices in nf4 are restored on processors alone"
-                         : "dropout of adapters runs on processors alone",
-                  stored ? "workload.lora.frozen" : "workload.lora.dropout",
-                  "--backend cpu, or plain matrices and no dropout", "remove --backend");
+  const auto refuse = [&](const char* problem, const char* path, const char* expected) {
+    throw locate(refusal("G025", problem, path, expected, "remove --backend"), scenario);
+  };
+  if (const LowRankAdapters& lora = scenario.workload.lora; !has_gpu_kernels(lora)) {
+    const bool stored = lora.quantizes();
+    refuse(stored ? "matrices in nf4 are restored on processors alone"
+                  : "dropout of adapters runs on processors alone",
+           stored ? "workload.lora.frozen" : "workload.lora.dropout",
+           "--backend cpu, or plain matrices and no dropout");
   }
+  const Model& model = scenario.model;
   if (has_gpu_kernels(model)) return;
   const bool states = model.recurrent_layers() > 0;
-  throw refusal("G025",
-                states ? "state-space mixers and gated delta nets run on processors alone"
-                       : "gates of attention and of shared experts run on processors alone",
-                states                 ? "model.layer_pattern"
-                : model.attention_gate ? "model.attention_gate"
-                                       : "model.shared_expert_gate",
-                "--backend cpu, or a model without them", "remove --backend");
+  refuse(states ? "state-space mixers and gated delta nets run on processors alone"
+                : "gates of attention and of shared experts run on processors alone",
+         states                 ? "model.layer_pattern"
+         : model.attention_gate ? "model.attention_gate"
+                                : "model.shared_expert_gate",
+         "--backend cpu, or a model without them");
+}
+
+void require_few_passes(const Scenario& scenario, std::int64_t replicas, double steps,
+                        double most) {
+  require_training(scenario);
+  const Workload& w = scenario.workload;
+  const double microbatches =
+      static_cast<double>(w.global_batch) / static_cast<double>(replicas * w.micro_batch);
+  const double passes = 2 * static_cast<double>(scenario.model.layers) * microbatches * steps;
+  if (passes <= most) return;
+  throw locate(
+      refusal("G011",
+              fmt::format("{:.1e} passes through layers are too much to run for real", passes),
+              "workload.global_batch", fmt::format("at most {:.0e} passes", most),
+              "set workload.global_batch to fewer sequences, or workload.micro_batch to "
+              "more"),
+      scenario);
 }
 
 int run_matrix(const RealrunOptions& options) {

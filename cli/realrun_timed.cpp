@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::int64_t kMostTimedRanks = 1024;
 // Of all steps: an hour or so of a processor, and of a GPU.
-constexpr double kMostTimedFlops = 1e14, kMostTimedGpuFlops = 1e18;
+constexpr double kMostTimedFlops = 1e14, kMostTimedGpuFlops = 1e18, kMostTimedPasses = 1e8;
 
 /// All that the ranks need, worked out before they start.
 struct TimedRun {
@@ -155,7 +155,9 @@ CostModel costs_of_processors(Scenario scenario) {
 TimedRun prepare(const RealrunOptions& options, const Command& command) {
   TimedRun run;
   run.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  require_kernels(run.scenario.model, run.scenario.workload, options);
+  require_kernels(run.scenario, options);
+  require_few_passes(run.scenario, run.scenario.strategy.replicas(),
+                     static_cast<double>(options.warmup + options.repeats), kMostTimedPasses);
   if (!options.on_gpu())
     run.scenario.workload.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32,
                                        DType::kFp32};

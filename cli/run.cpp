@@ -81,10 +81,7 @@ void save_page(const RunCommandOptions& options, const Scenario& scenario, const
 }
 
 int run(const RunCommandOptions& options, const std::string& command_line) {
-  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
-    print_result(options.output, help);
-    return kYes;
-  }
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const std::string& file = options.scenario.file;
   const ScenarioText text = {input_name(file), read_text_file(file)};
   const Scenario scenario = parse_scenario(text.text, text.file, options.scenario.overrides());

@@ -138,10 +138,7 @@ int serve_varied(const ServeOptions& options, const std::string& command_line) {
 }
 
 int run(const ServeOptions& options, const std::string& command_line) {
-  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
-    print_result(options.output, help);
-    return kYes;
-  }
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
   return options.variations.empty() ? serve_one(options, command_line)
                                     : serve_varied(options, command_line);
 }

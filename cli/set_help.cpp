@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/options.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/spelling.h"
 #include "reports/vary.h"
 #include "scenarios/overrides.h"
+#include "scenarios/scenario.h"
 
 namespace plait {
 namespace {
 
 using Tree = nlohmann::ordered_json;
+
+constexpr std::string_view kHelp = "help";
 
 /// Follows a local reference, and of alternatives takes the one that has most properties: a
 /// quantity may be an object too, with its source.
@@ -86,6 +91,10 @@ std::string listed(const Tree& values) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+std::string line_of(const std::string& label, const std::string& text) {
+  return fmt::format("  {:<12} {}\n", label, text);
+}
+
 std::string describe(const std::string& path, const Tree& field, const Tree& root) {
   std::string out = path + "\n";
   const Tree& resolved = resolve(field, root);
@@ -97,13 +106,46 @@ std::string describe(const std::string& path, const Tree& field, const Tree& roo
     const Tree& value = (*from)[key];
     const std::string text = value.is_array() ? listed(value) : text_of(value);
     const std::string label = std::string(key) == "enum" ? "one of" : key;
-    out += fmt::format("  {:<12} {}\n", label, text);
+    out += line_of(label, text);
   }
   const Tree* names = is_object ? names_for(field) : nullptr;
-  if (names != nullptr) out += fmt::format("  {:<12} {}\n", "or one of", listed(*names));
+  if (names != nullptr) out += line_of("or one of", listed(*names));
   const std::vector<std::string> keys = keys_of(resolved);
-  if (!keys.empty()) out += fmt::format("  {:<12} {}\n", "fields", fmt::join(keys, ", "));
+  if (!keys.empty()) out += line_of("fields", fmt::format("{}", fmt::join(keys, ", ")));
   return out;
+}
+
+/// The scenario without what asks for help; nothing where it cannot be read: help may be asked for
+/// to mend it.
+std::optional<Scenario> readable(const ScenarioOptions& options) {
+  std::vector<Override> overrides = options.overrides();
+  std::erase_if(overrides, [](const Override& o) { return o.second == kHelp; });
+  try {
+    return load_scenario(options.file, overrides);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+std::string place_of(const Json* stated) {
+  if (stated == nullptr) return "";
+  const Where where = stated->where();
+  return where.line == 0 ? fmt::format(" ({})", where.file)
+                         : fmt::format(" ({}:{}:{})", where.file, where.line, where.column);
+}
+
+/// What the scenario has at `path`, stated or not, with its place; "" for sections.
+std::string value_line(const Scenario& scenario, const std::string& path) {
+  const Json* stated = scenario.source->root().find_path(path);
+  if (stated != nullptr && stated->is(Json::Kind::kText))
+    return line_of("scenario", stated->text() + place_of(stated));
+  const Tree resolved = Tree::parse(scenario.canonical_json);
+  const Tree* at = &resolved;
+  for (const std::string& key : split_path(path)) {
+    if (!at->is_object() || !at->contains(key)) return "";
+    at = &at->at(key);
+  }
+  return at->is_object() ? "" : line_of("scenario", text_of(*at) + place_of(stated));
 }
 
 void add_paths(const std::string& prefix, const Tree& field, const Tree& root,
@@ -117,6 +159,20 @@ void add_paths(const std::string& prefix, const Tree& field, const Tree& root,
   }
 }
 
+std::vector<std::string> asked_for(const std::vector<std::string>& sets) {
+  std::vector<std::string> out;
+  for (const std::string& set : sets) {
+    const auto [path, value] = split_assignment(set);
+    if (value == kHelp) out.push_back(path);
+  }
+  return out;
+}
+
+std::string help_for(const std::string& path) {
+  const Tree root = Tree::parse(scenario_schema());
+  return describe(path, field_at(canonical_path(path), root), root);
+}
+
 }  // namespace
 
 std::vector<std::string> field_paths() {
@@ -128,13 +184,22 @@ std::vector<std::string> field_paths() {
 
 std::string help_for_sets(const std::vector<std::string>& sets) {
   std::string out;
-  for (const std::string& set : sets) {
-    const auto [path, value] = split_assignment(set);
-    if (value != "help") continue;
-    const Tree root = Tree::parse(scenario_schema());
-    out += describe(path, field_at(canonical_path(path), root), root);
-  }
+  for (const std::string& path : asked_for(sets)) out += help_for(path);
   return out;
+}
+
+bool print_help_for_sets(const ScenarioOptions& options, const OutputOptions& output) {
+  const std::vector<std::string> paths = asked_for(options.sets);
+  if (paths.empty()) return false;
+  std::vector<std::string> helps;
+  for (const std::string& path : paths) helps.push_back(help_for(path));
+  const std::optional<Scenario> scenario = readable(options);
+  std::string out;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    out += helps[i] + (scenario ? value_line(*scenario, canonical_path(paths[i])) : "");
+  }
+  print_result(output, out);
+  return true;
 }
 
 }  // namespace plait

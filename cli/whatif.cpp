@@ -87,10 +87,7 @@ void save_page(const WhatIfOptions& options, const WhatIf& study, const Scenario
 }
 
 int whatif(const WhatIfOptions& options, const std::string& command_line) {
-  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
-    print_result(options.output, help);
-    return kYes;
-  }
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const WhatIfQuestion asked = question_of(options);
   ProgressLine progress("predicting");
   const WhatIf study = what_if(asked, command_line, options.jobs, std::ref(progress));
@@ -102,9 +99,8 @@ int whatif(const WhatIfOptions& options, const std::string& command_line) {
   }
   save_page(options, study, asked.base);
   print_result(options.output, rendered(study, options.output));
-  if (first_report(study) != nullptr) return kYes;
-  std::fprintf(stderr, "error[G009]: none of these can be planned\n");
-  return kUsage;
+  if (first_report(study) == nullptr) refuse_all_rows();
+  return kYes;
 }
 
 }  // namespace

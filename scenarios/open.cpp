@@ -80,14 +80,16 @@ std::int64_t take_stages_per_node(JsonDocument& document) {
 }
 
 /// Bounds know collectives of equals.
-void refuse_parameter_server(const ParameterServerOptions& servers) {
-  if (!servers.any()) return;
-  throw InputError(
-      {.code = "S114",
-       .problem = "a search of layouts with parameter servers is not planned",
-       .where = Where{"", 0, 0, "strategy.parameter_server"},
-       .expected = "data-parallel ranks that are alike",
-       .cure = "compare them with `plait compare -L strategy.parameter_server.servers=1,2,4`"});
+void refuse_parameter_server(const Scenario& scenario) {
+  if (!scenario.strategy.parameter_server.any()) return;
+  throw locate(
+      InputError(
+          {.code = "S114",
+           .problem = "a search of layouts with parameter servers is not planned",
+           .where = Where{"", 0, 0, "strategy.parameter_server"},
+           .expected = "data-parallel ranks that are alike",
+           .cure = "compare them with `plait compare -L strategy.parameter_server.servers=1,2,4`"}),
+      scenario);
 }
 
 /// The size of the axis, where one is given.
@@ -137,7 +139,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   out.scenario.strategy.mesh[Axis::kPp] = given_size(out, Axis::kPp);
   out.scenario.placement_rule.stages_per_node = stages_per_node;
   require_training(out.scenario);
-  refuse_parameter_server(out.scenario.strategy.parameter_server);
+  refuse_parameter_server(out.scenario);
   return out;
 }
 

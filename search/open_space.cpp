@@ -120,14 +120,15 @@ void require_modules(const OpenScenario& open, const Space& space) {
 
 /// What the bounds are made of: a small model with all kinds of layers, and modules behind one like
 /// the last.
-void require_small_model(const Model& m) {
-  require_hybrid(m);
-  if (can_predict(m)) return;
-  throw refusal("S159",
-                "modules that predict further tokens are like the last layer, which has an MLP "
-                "where others have experts behind their mixers",
-                "model.mtp_layers", "0, or a last layer with experts",
-                "compare layouts with plait run --set and plait compare");
+void require_small_model(const Scenario& s) {
+  require_hybrid(s.model);
+  if (can_predict(s.model)) return;
+  throw locate(refusal("S159",
+                       "modules that predict further tokens are like the last layer, which has an "
+                       "MLP where others have experts behind their mixers",
+                       "model.mtp_layers", "0, or a last layer with experts",
+                       "compare layouts with plait run --set and plait compare"),
+               s);
 }
 
 /// Of each layout the order says where its ranks run: it names all axes that may have several.
@@ -240,7 +241,7 @@ std::vector<FrameworkOffer> offers_in(const OpenScenario& open,
 
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
   check_names(keep);
-  require_small_model(open.scenario.model);
+  require_small_model(open.scenario);
   Space space = only(layout_of(open.scenario.strategy, open.scenario.workload));
   space.dp.clear();
   const bool everything = !open.leaves_open();

@@ -1,6 +1,10 @@
 #include "topologies/cluster.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string_view>
+#include <vector>
 
 #include "core/error.h"
 #include "topologies/graph.h"
@@ -22,6 +26,16 @@ FlopsPerSecond listed_peak(const Device& d, DType dtype) {
     case DType::kNf4: return d.vector_fp32;  // no product of integers in a plan: vector units
   }
   return {};
+}
+
+/// Of its products.
+std::vector<std::string_view> formats(const Device& d) {
+  std::vector<std::string_view> out;
+  for (DType t :
+       {DType::kFp64, DType::kFp32, DType::kBf16, DType::kFp16, DType::kFp8, DType::kNvfp4}) {
+    if (listed_peak(d, t).value > 0) out.push_back(name_of(t));
+  }
+  return out;
 }
 
 }  // namespace
@@ -81,8 +95,10 @@ FlopsPerSecond Device::peak(DType dtype) const {
   InputError::Text text;
   text.code = "C005";
   text.problem = fmt::format("{} has no {} matrix units", name, name_of(dtype));
-  text.expected = "a number format that the device computes in";
-  text.cure = "choose another dtype, or another device";
+  text.where.path = "cluster";
+  text.expected = fmt::format("a number format of the device: {}", fmt::join(formats(*this), ", "));
+  text.cure =
+      "choose such a one (workload.precision, serving.weights), or a cluster of other devices";
   throw InputError(std::move(text));
 }
 

@@ -55,7 +55,7 @@ FILES = {
 CODES = [
     ("C005", 2, ["run", TINY],
      {"cluster.preset": "dgx-a100", "workload.precision.matmul": "fp8"},
-     ["tiny.json", "a100-80-sxm has no fp8"]),
+     ["--> cluster (", "tiny.json", "a100-80-sxm has no fp8", "fp32, bf16, fp16"]),
     ("C012", 2, ["run", MIXED], {"calibration": str(CALIBRATION)},
      ["--> calibration (", "cluster.other_nodes"]),
     ("G003", 2, ["run", TINY, "--set", "strategy.tp"], {}, ["'strategy.tp'", "--set"]),
@@ -64,7 +64,8 @@ CODES = [
      ["-L", "million"]),
     ("G006", 2, ["run", TINY], {"strategy.ttp": "help"},
      ["--> strategy.ttp", 'did you mean "tp"?']),
-    ("G007", 2, ["plan", TINY, "--stage", "2"], {}, ["no stage 2", "0 to 1"]),
+    ("G007", 2, ["plan", TINY, "--stage", "2"], {},
+     ["--> --stage 2", "no stage 2", "0 to 1", "cure: "]),
     ("G008", 2, ["compare", TINY, "--fail-over", "5x"], {}, ["--fail-over 5x"]),
     ("G010", 2, ["run", TINY, "--trace", "trace.json", "--trace-ranks", "1"], {},
      ["rank 1 ", "--unfold"]),
@@ -73,25 +74,30 @@ CODES = [
     ("G011", 2, ["realrun", TINY],
      {"workload.sequence_length": 65536, "workload.global_batch": 64},
      ["too much to run for real", "--repeats"]),
+    # Of so many microbatches the plan alone is more than memory holds.
+    ("G011", 2, ["realrun", TINY, "--verify"], {"workload.global_batch": 160000000},
+     ["--> workload.global_batch (", "passes through layers", "cure: "]),
+    ("G011", 2, ["realrun", TINY], {"workload.global_batch": 160000000},
+     ["--> workload.global_batch (", "passes through layers"]),
     ("G012", 2, ["realrun", TINY, "--verify", "--precision", "bf16"],
-     {"workload.precision.weights": "fp16"}, ["--> workload.precision", "fp16 cannot"]),
+     {"workload.precision.weights": "fp16"}, ["--> workload.precision (", "fp16 cannot"]),
     ("G012", 2, ["realrun", TINY, "--verify", "--precision", "bf16"],
-     {"workload.precision.split_master": True}, ["--> workload.precision.split_master"]),
+     {"workload.precision.split_master": True}, ["--> workload.precision.split_master ("]),
     ("G014", 2, ["realrun", TINY, "--shaped"], {"cluster.nodes": 2, "strategy.dp": 4},
      ["--transport tcp"]),
     ("G014", 2, ["realrun", TINY, "--shaped", "--transport", "tcp"], {}, ["cluster.nodes"]),
     ("G015", 2, ["realrun", TINY, "--collectives", "library"], {},
      ["--collectives", "--transport mpi"]),
     ("G025", 2, ["realrun", TINY, "--backend", "cuda"], HYBRID,
-     ["--> model.layer_pattern", "--backend"]),
+     ["--> model.layer_pattern (", "--backend"]),
     ("G025", 2, ["realrun", TINY, "--backend", "cuda"], {"model.attention_gate": True},
-     ["--> model.attention_gate", "--backend"]),
+     ["--> model.attention_gate (", "--backend"]),
     ("G025", 2, ["realrun", TINY, "--backend", "cuda"], {"model.shared_expert_gate": True},
-     ["--> model.shared_expert_gate", "--backend"]),
+     ["--> model.shared_expert_gate (", "--backend"]),
     ("G025", 2, ["realrun", TINY, "--backend", "cuda"],
-     {**ADAPTERS, "workload.lora.dropout": 0.1}, ["--> workload.lora.dropout", "--backend"]),
+     {**ADAPTERS, "workload.lora.dropout": 0.1}, ["--> workload.lora.dropout (", "--backend"]),
     ("G025", 2, ["realrun", TINY, "--backend", "cuda"],
-     {**ADAPTERS, **NO_TP, "workload.lora.frozen": "nf4"}, ["--> workload.lora.frozen"]),
+     {**ADAPTERS, **NO_TP, "workload.lora.frozen": "nf4"}, ["--> workload.lora.frozen ("]),
     ("G030", 2, ["explain", "S999"], {}, ["'S999'", "plait explain"]),
     ("S019", 2, ["run", TINY], {"strategy.context.ulysses": 2},
      ["--> strategy.context.ulysses (", '"hybrid"']),
@@ -110,7 +116,7 @@ CODES = [
     ("S054", 2, ["run", HEXGEN], {"network": "flow"},
      ["--> network (", "strategy.stage_tp"]),
     ("S054", 2, ["export", HEXGEN, "--to", "chakra", "-o", "traces"], {},
-     ["--> strategy.stage_tp"]),
+     ["--> strategy.stage_tp (", "hexgen-asymmetric.json:"]),
     ("S060", 2, ["serve", LLAMA_CPP], {"model.ffn_hidden": 11009},
      ["--> serving.weights (", "mlp_down", "11009", "q4_0"]),
     ("S060", 2, ["serve", LLAMA_CPP], {"model.hidden": 4128, "model.head_dim": 129},
@@ -128,7 +134,7 @@ CODES = [
     ("S072", 2, ["run", TINY], {**NO_TP, "workload.loss_pieces": 3},
      ["--> workload.loss_pieces (", "128 positions", "3 pieces"]),
     ("S114", 2, ["search", TINY], {"strategy.parameter_server.servers": 1},
-     ["--> strategy.parameter_server", "plait compare"]),
+     ["--> strategy.parameter_server (", "plait compare"]),
     ("S123", 2, ["run", TINY], {"model.kv_lora_rank": 32}, ["--> model.head_dim ("]),
     ("S136", 2, ["run", TINY], {"workload.precision.plain_last": 5},
      ["--> workload.precision.plain_last (", "a model of 4"]),
@@ -139,7 +145,7 @@ CODES = [
     # Of four layers the first and the third, which are no attention, have experts.
     ("S159", 2, ["search", TINY],
      {**HYBRID, "model.experts": 4, "model.experts_per_token": 1, "model.moe_every": 2,
-      "model.mtp_layers": 1}, ["--> model.mtp_layers", "plait compare"]),
+      "model.mtp_layers": 1}, ["--> model.mtp_layers (", "plait compare"]),
     ("W002", 0, ["run", TINY], {"workload.global_batch": 16}, ["--set workload.global_batch=16"]),
     ("W002", 0, ["run", "gpt2.json"], {}, ["config.json: ignored dropuot"]),
     ("W003", 0, ["run", "gpt2.json"], {}, ["config.json: assumed", "n_inner = 1024"]),
@@ -147,7 +153,7 @@ CODES = [
      ["compute was measured on a machine that was busy", "cast.fp32_to_bf16 has no row",
       "1 overlaps"]),
     ("W005", 0, ["topology", "import", MATRIX_OF_NVLINKS], {}, ["a30", "--device"]),
-    ("W010", 0, ["serve", "slow.json", "--max-rate"], {}, ["requests a second", "100000"]),
+    ("W010", 0, ["serve", "slow.json", "--max-rate"], {}, ["requests a second", "100000 are"]),
 ]
 
 
@@ -185,6 +191,7 @@ class Codes(CommandTest):
         result = plait("compare", TINY, "-L", "strategy.tp=3,5")
         self.assertEqual(result.code, 2, result.err)
         self.assertIn("error[G009]", result.err)
+        self.assertIn("cure: ", result.err)
         self.assertEqual(result.out.count("S001"), 2, result.out)
 
 
