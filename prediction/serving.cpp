@@ -82,7 +82,7 @@ void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
   };
   const std::int64_t places = r.limits.max_sequences * r.replicas;
   std::int64_t held_by = serving.load.count;
-  bool undecided = false;  // the lowest rate that is not held
+  std::int64_t undecided_by = 0;  // requests at the lowest rate that is not held; 0: it is missed
   const auto holds = [&](double rate) {
     Load load = serving.load;
     load.rate_per_s = rate;
@@ -90,17 +90,17 @@ void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
     if (s.held) {
       held_by = s.count;
     } else {
-      undecided = s.undecided;
+      undecided_by = s.undecided ? s.count : 0;
     }
     return s.held;
   };
   const Load& load = serving.load;
   r.max_rate = max_rate(load.rate_per_s, holds, static_cast<double>(load.count) / kLongest);
-  if (undecided) {
+  if (undecided_by > 0) {
     r.run.warnings.push_back(fmt::format(
         "W010: {:g} requests a second are not tried for as long as would show whether they last: "
         "{} are served at most",
-        r.max_rate->missed_per_s, kMostRequests));
+        r.max_rate->missed_per_s, undecided_by));
   }
   if (r.max_rate->rate_per_s == 0) return;
   r.max_rate->count = held_by;

@@ -85,21 +85,32 @@ TEST(Sustained, AMissedLimitNeedsNoMoreRequests) {
   EXPECT_EQ(s.count, 2);
 }
 
-// Of a machine with room for all, requests that take longer than 1e5 arrivals last.
+/// Of a machine with room for all.
+Service at_once(const std::vector<Request>& requests, const Load&) {
+  Service out;
+  for (const Request& r : requests) {
+    Served s;
+    s.arrival = s.first_token = r.arrival, s.finish = r.arrival + kTakes;
+    out.requests.push_back(s);
+  }
+  return out;
+}
+
+// Requests that take longer than 1e5 arrivals last.
 TEST(Sustained, WhatNoLoadLastsLongEnoughForIsSaid) {
-  const auto at_once = [](const std::vector<Request>& requests, const Load&) {
-    Service out;
-    for (const Request& r : requests) {
-      Served s;
-      s.arrival = s.first_token = r.arrival, s.finish = r.arrival + kTakes;
-      out.requests.push_back(s);
-    }
-    return out;
-  };
   const Sustained s = sustains(at(1e5, 10'000), nothing_misses(), 10'000'000, at_once);
   EXPECT_FALSE(s.held);
   EXPECT_TRUE(s.undecided);
   EXPECT_EQ(s.count, kMostRequests);
+}
+
+// Each counts for 32 tokens more than its answer has.
+TEST(Sustained, OfLongAnswersFewerAreTriedAndTheirNumberIsSaid) {
+  Load load = at(1e5, 10'000);
+  load.kinds = {{.prompt_tokens = 1, .output_tokens = 10'000}};
+  const Sustained s = sustains(load, nothing_misses(), 10'000'000, at_once);
+  EXPECT_TRUE(s.undecided);
+  EXPECT_EQ(s.count, kMostAnswered / 10'032);
 }
 
 }  // namespace plait::sustained_test
