@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "costmodel/stage_use.h"
 #include "plan/places.h"
 #include "prediction/cures.h"
 #include "prediction/prediction.h"
@@ -14,6 +15,7 @@
 #include "reports/human.h"
 #include "reports/json_tree.h"
 #include "reports/text.h"
+#include "search/few_microbatches.h"
 
 namespace plait {
 namespace {
@@ -26,7 +28,8 @@ struct CheckOptions {
 /// Everything that check knows.
 struct Verdict {
   Scenario scenario;
-  Plan plan;
+  Plan plan;  // or one of fewer microbatches, where it says as much
+  std::int64_t ops_of_first = 0, ops_of_all = 0;  // of a rank of stage 0, and of all ranks
   MemoryReport memory;
   std::vector<Cure> cures;
 };
@@ -96,7 +99,7 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
                   "{} of {} on each data-parallel rank",
                   human_count(s.workload.global_batch), human_count(s.workload.sequence_length),
                   human_rate(static_cast<double>(v.plan.tokens_per_step)),
-                  human_rate(v.plan.model_flops.value), v.plan.microbatches,
+                  human_rate(v.plan.model_flops.value), human_count(v.plan.microbatches),
                   v.plan.microbatches == 1 ? "microbatch" : "microbatches",
                   s.workload.micro_batch));
   if (v.plan.documents.any()) add("", documents_text(v));
@@ -110,8 +113,8 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
     if (v.plan.mesh.size_of(axes) > 1) add("", group_text(v, axes));
   }
   add("plan",
-      fmt::format("{} ops on a rank of stage 0, {} on all ranks", human_count(op_count(v.plan, 0)),
-                  human_rate(static_cast<double>(op_count(v.plan)))));
+      fmt::format("{} ops on a rank of stage 0, {} on all ranks", human_count(v.ops_of_first),
+                  human_rate(static_cast<double>(v.ops_of_all))));
   out.emplace_back();
   return out;
 }
@@ -146,22 +149,60 @@ std::string json_of(const Verdict& v, const RunFacts& facts) {
   return json_text(out);
 }
 
+void examine_all(Verdict& v) {
+  const Scenario& s = v.scenario;
+  v.plan = sound_plan(s);
+  require_machine(v.plan, s);
+  v.ops_of_first = op_count(v.plan, 0), v.ops_of_all = op_count(v.plan);
+  v.memory = summarize_memory(v.plan, s.cluster, memory_of(v.plan, s), node_of(v.plan, s));
+}
+
+Plan plan_of(Scenario s, std::int64_t microbatches) {
+  s.workload.global_batch = microbatches * s.strategy.replicas() * s.workload.micro_batch;
+  return sound_plan(s);
+}
+
+/// Of very many microbatches all is known from few and from one period more: memory, and how many
+/// ops a period has. False where it is not.
+bool examine_few(Verdict& v) {
+  constexpr std::int64_t kPeriods = 64, kMany = 16;  // times as many are worth it
+  const Scenario& s = v.scenario;
+  require_training(s);
+  const std::int64_t period = period_of(s.strategy);
+  const std::int64_t per_pass = s.strategy.replicas() * s.workload.micro_batch;
+  if (period == 0 || s.strategy.offload.any() || s.workload.global_batch % per_pass != 0)
+    return false;
+  const std::int64_t all = s.workload.global_batch / per_pass;
+  const std::int64_t few = kPeriods * period + all % period;
+  if (all < kMany * few) return false;
+  v.plan = plan_of(s, few);
+  require_machine(v.plan, s);
+  const auto memory =
+      stage_uses_of_longer(v.plan, s.cluster, s.placement, s.memory, s.kernels, all - few);
+  if (!memory) return false;
+  v.memory = summarize_memory(v.plan, s.cluster, *memory, node_of(v.plan, s));
+  const Plan more = plan_of(s, few + period);
+  const auto of_all = [&](std::int64_t ops, std::int64_t with_a_period) {
+    return ops + (all - few) / period * (with_a_period - ops);
+  };
+  v.ops_of_first = of_all(op_count(v.plan, 0), op_count(more, 0));
+  v.ops_of_all = of_all(op_count(v.plan), op_count(more));
+  v.plan.tokens_per_step = v.plan.tokens_per_step / few * all;
+  v.plan.model_flops *= static_cast<double>(all) / static_cast<double>(few);
+  v.plan.microbatches = all;
+  return true;
+}
+
 Verdict examine(const CheckOptions& options) {
   Verdict v;
   v.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  v.plan = sound_plan(v.scenario);
-  require_machine(v.plan, v.scenario);
-  const Scenario& s = v.scenario;
-  v.memory = summarize_memory(v.plan, s.cluster, memory_of(v.plan, s), node_of(v.plan, s));
+  if (!examine_few(v)) examine_all(v);
   if (!v.memory.fits) v.cures = cures(v.scenario);
   return v;
 }
 
 int check(const CheckOptions& options, const std::string& command_line) {
-  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
-    print_result(options.output, help);
-    return kYes;
-  }
+  if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const Verdict v = examine(options);
   print_warnings(v.scenario.warnings);
   switch (options.output.kind()) {

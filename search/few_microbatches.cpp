@@ -20,14 +20,6 @@ SimTime step_of(const Plan& plan, const Scenario& s, const Timeline& timeline) {
   return runs_on(plan, s) ? steady_step(plan, timeline) : timeline.step_time;
 }
 
-/// Microbatches after which a schedule repeats itself; 0: as a whole it does not.
-std::int64_t period_of(const Strategy& s) {
-  const Schedule schedule = s.pipeline.schedule;
-  const bool both_ways = kind_of(schedule).shape == PipelineShape::kBothWays;
-  if (is_automatic(schedule) || both_ways || schedule == Schedule::kGpipe) return 0;
-  return group_of(s.pipeline, s.mesh[Axis::kPp]);
-}
-
 Plan plan_of(const Scenario& s, std::int64_t microbatches) {
   Workload workload = s.workload;
   workload.global_batch = microbatches * s.strategy.replicas() * s.workload.micro_batch;
@@ -46,6 +38,13 @@ SimTime with_further(SimTime few, const FurtherPeriods& further, const ToldStep&
 bool worthwhile(std::int64_t few, std::int64_t all) { return 3 * few <= 2 * all; }
 
 }  // namespace
+
+std::int64_t period_of(const Strategy& s) {
+  const Schedule schedule = s.pipeline.schedule;
+  const bool both_ways = kind_of(schedule).shape == PipelineShape::kBothWays;
+  if (is_automatic(schedule) || both_ways || schedule == Schedule::kGpipe) return 0;
+  return group_of(s.pipeline, s.mesh[Axis::kPp]);
+}
 
 std::optional<ToldStep> step_of_few(const Scenario& s, const CostModel& costs) {
   const std::int64_t later = period_of(s.strategy);

@@ -34,6 +34,9 @@
 
 namespace plait {
 
+/// Microbatches after which the schedule repeats itself; 0: as a whole it does not.
+std::int64_t period_of(const Strategy& strategy);
+
 /// A step told from few of its microbatches.
 struct ToldStep {
   SimTime step = 0;  // as step_of_all has it

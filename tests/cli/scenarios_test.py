@@ -1,8 +1,9 @@
 """Every bundled scenario works with run, check and compare, and gives the same bytes twice."""
 
+import re
 import unittest
 
-from plait_command import SCENARIOS, SOURCE, CommandTest, plait, read_scenario
+from plait_command import SCENARIOS, SOURCE, TINY, CommandTest, plait, read_scenario
 
 ENOUGH = 14  # scenarios that the project promises at least
 
@@ -42,6 +43,30 @@ class Scenarios(CommandTest):
                            ("host", "waits_for_routing"), ("strategy.tp", "Ranks that split")):
             with self.subTest(path):
                 self.assertIn(says, self.run_ok("run", SCENARIOS[0], "--set", path + "=help").out)
+
+    def test_help_of_a_field_has_its_value_in_the_scenario(self):
+        """As stated, with its place; as filled in; and none where the scenario cannot be read."""
+        def helps(*arguments):
+            return self.run_ok(*arguments, "--set", "strategy.tp=help").out
+        for command in ("run", "check", "plan", "compare", "realrun"):
+            with self.subTest(command):
+                self.assertRegex(helps(command, TINY), r"\n  default +1\n  scenario +2 \(.*tiny.json:6:22\)\n$")
+        self.assertRegex(helps("run", TINY, "--set", "strategy.tp=1", "--set", "strategy.dp=4"),
+                         r"\n  scenario +1 \(--set strategy.tp=1\)\n$")
+        self.assertRegex(self.run_ok("run", TINY, "--set", "model.kv_heads=help").out,
+                         r"\n  scenario +8\n$")
+        self.assertNotIn("  scenario ", helps("run", TINY, "--set", "strategy.dp=7"))
+
+    def test_check_tells_a_great_many_microbatches_from_few(self):
+        """Memory is that of the whole plan; ops are a + b n of n sequences, as where all are counted."""
+        many = ("--set", "workload.global_batch=16000")
+        whole = self.run_ok("run", TINY, *many, "--unfold", "--format", "json").json()
+        self.assertEqual(self.run_ok("check", TINY, *many, "--format", "json").json()["memory"], whole["memory"])
+
+        def ops(batch):
+            said = self.run_ok("check", TINY, "--set", f"workload.global_batch={batch}").out
+            return int(re.search(r"plan +([0-9,]+) ops", said)[1].replace(",", ""))
+        self.assertEqual(ops(16000000), ops(1600) + 9999 * (ops(3200) - ops(1600)))
 
     def test_compare_works_on_each(self):
         for path in SCENARIOS:
