@@ -6,7 +6,9 @@ namespace plait {
 
 Pool::Pool(const std::vector<Request>& requests, const ServerOptions& o, const StepPrice& price)
     : options_(o), price_(price) {
-  for (std::int64_t i = 0; i < o.replicas; ++i) {
+  // Of the idle ones a request takes the first: those beyond as many as requests never have one.
+  const std::int64_t used = std::min(o.replicas, std::max<std::int64_t>(1, std::ssize(requests)));
+  for (std::int64_t i = 0; i < used; ++i) {
     replicas_.push_back({Engine(o.limits, o.blocks, requests, o.kept, o.guesses)});
   }
 }

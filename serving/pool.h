@@ -27,6 +27,7 @@ class Pool {
   /// All outlive it.
   Pool(const std::vector<Request>& requests, const ServerOptions& options, const StepPrice& price);
 
+  /// Those that may have requests.
   std::vector<Replica>& replicas() { return replicas_; }
   Replica& operator[](std::size_t i) { return replicas_[i]; }
   /// With the fewest requests, the first of several.

@@ -153,6 +153,19 @@ TEST(Serve, ReplicasHalveTheTimeOfManyRequests) {
   EXPECT_EQ(serve(requests, all_at_once(8), o, price).makespan * 2, alone);
 }
 
+// Each of three has one for itself.
+TEST(Serve, ReplicasBeyondTheRequestsChangeNothing) {
+  const std::vector<Request> requests = {{0, 4, 5, 0}, {0, 7, 2, 0}, {0, 1, 9, 0}};
+  ServerOptions o = options();
+  o.replicas = 3;
+  const Service few = serve(requests, all_at_once(3), o, Priced{kMs, kMs});
+  o.replicas = 1'000'000'000;
+  const Service many = serve(requests, all_at_once(3), o, Priced{kMs, kMs});
+  EXPECT_EQ(many.gaps, few.gaps);
+  EXPECT_EQ(many.makespan, few.makespan);
+  EXPECT_EQ(many.busy, few.busy);
+}
+
 TEST(Serve, ClosedUsersAskWhenAnswered) {
   const std::vector<Request> requests(4, Request{0, 1, 2, 0});
   const Service s = serve(requests, all_at_once(1), options(), Priced{kMs, 0});
