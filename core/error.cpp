@@ -23,7 +23,8 @@ std::string rendered(const InputError::Text& t) {
   std::string place;
   if (!w.file.empty()) {
     place = w.file;
-    if (w.line > 0) place += fmt::format(":{}:{}", w.line, w.column);
+    if (w.line > 0) place += fmt::format(":{}", w.line);
+    if (w.line > 0 && w.column > 0) place += fmt::format(":{}", w.column);
   }
   if (!w.path.empty() && !place.empty()) place = w.path + std::string(" (") + place + ")";
   if (!w.path.empty() && place.empty()) place = w.path;

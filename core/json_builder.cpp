@@ -17,6 +17,13 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 bool is_of_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; }
 
+/// A text that begins with the line [word], as TOML has it.
+bool is_section(std::string_view ahead, std::string_view at) {
+  while (!at.empty() && is_of_word(at.front())) at.remove_prefix(1);
+  const bool ends = at.starts_with("]\n") || at.starts_with("]\r");
+  return ends && ahead.ends_with('[') && ahead.find_first_not_of(" \t\r\n[") == ahead.npos;
+}
+
 /// What a person probably meant by the text at an unexpected token.
 std::string cure_for(std::string_view before, std::string_view at) {
   struct Slip {
@@ -48,7 +55,8 @@ std::string cure_for(std::string_view before, std::string_view at) {
   while (!ahead.empty() && is_of_word(ahead.back())) ahead.remove_suffix(1);
   const char first = ahead.size() < before.size() ? before[ahead.size()] : at[0];
   const std::size_t end = ahead.find_last_not_of(" \t\r\n");
-  if (end == std::string_view::npos) return "name a file of JSON, which begins with {";
+  if (end == std::string_view::npos || is_section(ahead, at))
+    return "name a file of JSON, which begins with {";
   if ((ahead[end] == '{' || ahead[end] == ',') && is_letter(first)) {
     return "put words in double quotes";
   }
@@ -80,7 +88,8 @@ void JsonBuilder::build(Json* root) {
     fail("J009", "the text is encoded as UTF-16", place_of(0), "UTF-8", "save the file as UTF-8");
   }
   if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    fail("J011", "the text is empty", place_of(0), "a JSON object");
+    fail("J011", "the text is empty", place_of(0), "a JSON object",
+         "name a file that is not empty, which begins with {");
   }
   root_ = root;
   nlohmann::json::sax_parse(text_.begin(), text_.end(), this, nlohmann::json::input_format_t::json,
@@ -113,7 +122,8 @@ bool JsonBuilder::number_unsigned(std::uint64_t v) {
 bool JsonBuilder::number_float(double v, const std::string& digits) {
   Json* json = value();
   if (digits.find_first_of(".eE") == std::string::npos) {
-    fail("J008", "the integer is too large", json->where(), "an integer below 2^63");
+    fail("J008", "the integer is too large", json->where(), "an integer below 2^63",
+         "write a smaller number");
   }
   json->kind_ = Json::Kind::kNumber;
   json->value_ = v;
@@ -165,7 +175,8 @@ Json* JsonBuilder::value() {
 bool JsonBuilder::open(Json::Kind kind) {
   if (open_.size() >= JsonDocument::kMaxDepth) {
     skip_separators();
-    fail("J006", fmt::format("more than {} levels of nesting", JsonDocument::kMaxDepth), here());
+    fail("J006", fmt::format("more than {} levels of nesting", JsonDocument::kMaxDepth), here(),
+         "lists and objects in one another, but not as deep", "name the file that was meant");
   }
   Json* json = value();
   json->kind_ = kind;
@@ -256,7 +267,8 @@ bool JsonBuilder::syntax_error(std::size_t position, const std::string& last_tok
                            message.find("overflow") != std::string::npos;
   if (whole_token && offset < text_.size()) offset = token_start(text_, offset, last_token);
   if (message.find("number overflow") != std::string::npos) {
-    fail("J008", "the number is too large", place_of(offset), "a number below 1.8e308");
+    fail("J008", "the number is too large", place_of(offset), "a number below 1.8e308",
+         "write a smaller number");
   }
   // "[json.exception...] parse error at line 1, column 2: WHAT; last read: 'X'; expected Y"
   if (const auto start = message.find(": "); start != std::string::npos)

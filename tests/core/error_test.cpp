@@ -22,6 +22,8 @@ TEST(InputError, UnknownPartsAreLeftOut) {
   EXPECT_STREQ(InputError({.code = "J001", .problem = "p"}).what(), "error[J001]: p");
   EXPECT_STREQ(InputError({.code = "J001", .problem = "p", .where = {"f", 0, 0, ""}}).what(),
                "error[J001]: p\n  --> f");
+  EXPECT_STREQ(InputError({.code = "J001", .problem = "p", .where = {"f", 7, 0, ""}}).what(),
+               "error[J001]: p\n  --> f:7");
   EXPECT_STREQ(InputError({.code = "J001", .problem = "p", .where = {"", 0, 0, "a.b"}}).what(),
                "error[J001]: p\n  --> a.b");
 }

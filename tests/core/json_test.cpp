@@ -119,12 +119,20 @@ TEST(Json, CommonSlipsHaveCures) {
   EXPECT_EQ(error_of("[NaN]").cure, "write a finite number");
   EXPECT_EQ(error_of("{name: 1}").cure, "put words in double quotes");
   EXPECT_EQ(error_of("[tp, pp]").cure, "");
+  EXPECT_EQ(error_of("[tp]").cure, "");
   EXPECT_EQ(error_of("[1, pp]").cure, "put words in double quotes");
-  for (const char* other : {"model: llama", "--bf16 --num-layers 2",
+  for (const char* other : {"model: llama", "--bf16 --num-layers 2", "[training]\nsteps = 2",
                             "\x7f"
                             "ELF"}) {
     EXPECT_EQ(error_of(other).cure, "name a file of JSON, which begins with {") << other;
   }
+}
+
+TEST(Json, WhatIsEmptyTooDeepOrTooLargeHasACure) {
+  const std::string deep(JsonDocument::kMaxDepth + 1, '[');
+  for (const std::string& text :
+       {std::string(), deep, std::string("[1e400]"), std::string(30, '9')})
+    EXPECT_NE(error_of(text).cure, "") << text;
 }
 
 TEST(Json, DepthSizeAndCountAreLimited) {
