@@ -68,7 +68,14 @@ std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
       if (matches(run, filter)) out.push_back({name, std::move(run)});
     }
   }
-  if (out.empty() && !o.filter.empty()) {
+  if (out.empty() && o.filter.empty()) {
+    throw InputError({.code = "V001",
+                      .problem = "a list of no records",
+                      .where = {.file = o.files.front(), .path = {}},
+                      .expected = "a list of records",
+                      .cure = "see docs/validate.md for the format of records"});
+  }
+  if (out.empty()) {
     throw InputError(
         {.code = "V003",
          .problem = fmt::format("--filter {}: no record of the files has it", o.filter),

@@ -246,9 +246,10 @@ namespace {
 }
 
 /// A scenario, a report or a calibration: one document over many lines, each of which alone would
-/// be malformed.
-void refuse_one_document(const std::string& text, const std::string& file) {
+/// be malformed. Or a file of another program.
+void refuse_other_file(const std::string& text, const std::string& file) {
   const std::size_t end = text.find('\n');
+  if (text.substr(0, end).find("\"kind\"") == std::string::npos) refuse_file(file);
   if (end == std::string::npos || text.find_first_not_of(" \t\r", 1) < end) return;
   try {
     parse_json(text, file);
@@ -261,7 +262,7 @@ void refuse_one_document(const std::string& text, const std::string& file) {
 }  // namespace
 
 std::vector<Row> parse_rows(const std::string& text, const std::string& file) {
-  refuse_one_document(text, file);
+  refuse_other_file(text, file);
   std::vector<Row> rows;
   int number = 0;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;

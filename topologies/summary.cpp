@@ -157,7 +157,7 @@ TopologySummary summarize(const Cluster& cluster, const Watch& watch) {
          .problem = fmt::format("{} devices are too many to write out", cluster.world_size()),
          .where = {.file = {}, .path = "cluster.nodes"},
          .expected = fmt::format("at most {} devices", kMostDevicesShown),
-         .cure = "show fewer nodes: pods are alike"});
+         .cure = "show fewer nodes (--nodes): pods are alike"});
   }
   const Machine machine = expand(*cluster.graph);
   TopologySummary out = inventory(cluster, machine);

@@ -165,20 +165,26 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
   PLAIT_CHECK(row.reads(), "a dialect that is only written");
   Imported out = row.read(std::string(without_mark(text)), file);
   if (!out.foreign) return out;
-  throw InputError({"D010",
-                    fmt::format("nothing in the file is of {}", row.target),
-                    {file, 0, 0, ""},
-                    "one option or key of that program at least",
-                    "name the dialect that the file is in with --from, or leave --from out"});
+  throw InputError(
+      {"D010",
+       fmt::format("nothing in the file is of the dialect {}: {}", row.name, row.target),
+       {file, 0, 0, ""},
+       "one option or key of that program at least",
+       "name the dialect that the file is in with --from, or leave --from out"});
 }
 
 Dialect detect_dialect(const std::string& marked, const std::string& file) {
   const std::string text(without_mark(marked));
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
-  if (const std::size_t first = text.find_first_not_of(" \t\r\n");
-      first != std::string::npos && text[first] == '{') {
-    return dialect_of_object(text, file);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) {
+    throw InputError({"D001",
+                      "the file holds nothing",
+                      {file, 0, 0, ""},
+                      std::string(kImportable),
+                      "name a file that is not empty"});
   }
+  if (text[first] == '{') return dialect_of_object(text, file);
   if (has("distributed_type:")) return Dialect::kAccelerate;
   if (llama_cpp::starts(text)) return Dialect::kLlamaCpp;
   if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;

@@ -120,7 +120,7 @@ class Validate(CommandTest):
         self.assertTrue(ElementTree.parse(picture).getroot().tag.endswith("svg"))
 
     def test_wrong_files_are_refused_with_their_place(self):
-        for name, text, code in (("no.json", "{}", "V001"), ("part.json", '[{"id": "x"}]', "V001"),
+        for name, text, code in (("no.json", "{}", "V001"), ("none.json", "[]", "V001"), ("part.json", '[{"id": "x"}]', "V001"),
                                  ("json.json", "[", "J005")):
             result = plait("validate", self.file(name, text))
             self.assertEqual(result.code, 2, result.err)

@@ -109,6 +109,12 @@ TEST(Measurement, ErrorsNameTheLine) {
 TEST(Measurement, AFileBeginsWithItsRun) {
   EXPECT_EQ(row_refusal("").code, "K003");
   EXPECT_EQ(row_refusal(to_json(Row(EndRow{})) + "\n").code, "K003");
+  // Of another program, or of none.
+  for (const char* text : {"[]\n", "{\"model\": \"tiny\"}\n",
+                           "\x7f"
+                           "ELF\n",
+                           "a,b\n1,2\n"})
+    EXPECT_EQ(row_refusal(text).code, "K003") << text;
 }
 
 }  // namespace plait::measurement_test

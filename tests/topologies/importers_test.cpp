@@ -192,6 +192,7 @@ TEST(Import, WhatIsWrongHasACodeAndALine) {
   const std::string head = "\tGPU0\tGPU1\tCPU Affinity\n", one = "GPU0\t X \tNV12\t0-3\n";
   int line = 0;
   EXPECT_EQ(code_of("hello"), "T002");
+  EXPECT_EQ(code_of(" \n"), "T002");
   EXPECT_EQ(code_of("Legend:\n"), "T003");
   EXPECT_EQ(code_of(head + one), "T004");
   EXPECT_EQ(code_of(head + one + "GPU1\tNV12\n", &line), "T004");

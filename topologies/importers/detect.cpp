@@ -25,13 +25,16 @@ ImportFormat detect_format(std::string_view text, const std::string& file) {
   if (has("GPU0") || has("CPU Affinity") || has("Legend:") || lists_gpus(text)) {
     return ImportFormat::kNvidiaSmi;
   }
+  const bool empty = first == std::string_view::npos;
   throw InputError({.code = "T002",
-                    .problem = "the content is of no format that can be imported",
+                    .problem = empty ? "the file holds nothing"
+                                     : "the content is of no format that can be imported",
                     .where = {file, 0, 0, ""},
                     .expected =
                         "nvidia-smi (topo -m or a list of GPUs), a topology of NCCL in XML, or "
                         "nccl-tests",
-                    .cure = "say which it is: --from nvidia-smi, nccl-xml or nccl-tests"});
+                    .cure = empty ? "name a file that is not empty"
+                                  : "say which it is: --from nvidia-smi, nccl-xml or nccl-tests"});
 }
 
 }  // namespace plait

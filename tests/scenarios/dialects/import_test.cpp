@@ -362,7 +362,7 @@ TEST(Import, TellsDialectsApart) {
   EXPECT_EQ(detect_dialect("distributed_type: FSDP", "f"), Dialect::kAccelerate);
   EXPECT_EQ(detect_dialect("vllm serve x", "f"), Dialect::kVllm);
   EXPECT_EQ(detect_dialect(R"({"peft_type": "LORA"})", "f"), Dialect::kPeft);
-  for (const char* text : {"hello", R"({"model_type": "llama"})", kBase}) {
+  for (const char* text : {"", " \n", "hello", R"({"model_type": "llama"})", kBase}) {
     try {
       detect_dialect(text, "f");
       ADD_FAILURE() << "accepted " << text;
