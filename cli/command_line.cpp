@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "cli/options.h"
 #include "core/error.h"
@@ -240,6 +241,17 @@ void refuse_unknown_word(const CLI::App& app) {
               command);
 }
 
+/// "Could not convert: --trace-ranks = 0-7": words and texts need no conversion.
+std::string said_by(const CLI::ParseError& error) {
+  constexpr std::string_view kConvert = "Could not convert: ", kIs = " = ";
+  const std::string said = error.what();
+  const std::size_t is = said.find(kIs);
+  if (!said.starts_with(kConvert) || is == std::string::npos) return said;
+  return fmt::format("{}: {} is no number that it takes",
+                     said.substr(kConvert.size(), is - kConvert.size()),
+                     said.substr(is + kIs.size()));
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   if (a.empty() || a == "-") return false;
   std::error_code ignored;  // of one that is not there
@@ -290,7 +302,7 @@ int CommandLine::run(int argc, char** argv) {
       return code;
     }
     refuse_unknown_word(*app_);
-    refuse(error.what(), path_of(reached(*app_)));
+    refuse(said_by(error), path_of(reached(*app_)));
   }
   const CLI::App& command = reached(*app_);
   for (const CLI::Option* option : declared_.written) {

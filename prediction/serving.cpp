@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/json.h"
+#include "core/time.h"
+#include "plan/refusal.h"
 #include "prediction/context_length.h"
 #include "prediction/deployment.h"
 #include "prediction/narrower_release.h"
@@ -70,6 +72,18 @@ void require_rate(const Serving& s) {
       R"(say what is good: --set serving.slo.ttft="500 ms" --set serving.slo.tpot="50 ms")");
 }
 
+/// The cause of times that are not counted is a rate, not the machine.
+void require_arrivals(const Load& load) {
+  const Seconds all(static_cast<double>(load.count) / load.rate_per_s);
+  const bool talks = std::ranges::any_of(load.kinds, [](const auto& k) { return k.turns > 1; });
+  if (load.arrivals != Arrivals::kPoisson || talks || all <= to_seconds(kLongestTime)) return;
+  throw refusal("S199",
+                fmt::format("{} requests at {:g} a second arrive over {:.0f} days", load.count,
+                            load.rate_per_s, all.value / 86400),
+                "serving.requests.rate_per_s", "arrivals within 100 days",
+                "raise the rate, or lower serving.requests.count");
+}
+
 /// Finds the highest rate, and lets the load have it, with the requests that have held it.
 void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
                 const ServingWatch& watch) {
@@ -114,6 +128,7 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   require_described(s.model, serving, s.strategy.mesh);
   require_positions(s);
   if (searches) require_rate(serving);
+  require_arrivals(serving.load);
   std::vector<Request> requests = requests_of(serving.load);
   require_context(requests, s, serving);
   Deployment deployment(s, serving);

@@ -338,31 +338,13 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
   refuse_open_fields(document->root());
-  return read_scenario(std::move(document), file);
+  Scenario out = read_scenario(std::move(document), file);
+  require_plannable(out);
+  return out;
 }
 
 Scenario load_scenario(const std::string& path, const std::vector<Override>& overrides) {
   return parse_scenario(read_text_file(path), input_name(path), overrides);
-}
-
-void require_training(const Scenario& scenario) {
-  if (!scenario.serving) return;
-  throw locate(InputError({"S065",
-                           "a scenario of serving where a training step is needed",
-                           {"", 0, 0, "serving"},
-                           "a scenario with a workload",
-                           "run it by `plait serve`, which varies fields by -L too"}),
-               scenario);
-}
-
-void require_serving(const Scenario& scenario) {
-  if (scenario.serving) return;
-  throw locate(InputError({"S066",
-                           "a scenario of training where one of serving is needed",
-                           {"", 0, 0, "workload"},
-                           "a scenario with a section serving",
-                           "run it by `plait run`"}),
-               scenario);
 }
 
 InputError locate(const InputError& error, const Scenario& scenario) {

@@ -26,6 +26,10 @@ JsonDocument changed_document(const std::string& text, const std::string& file,
 /// What a document means. Throws as parse_scenario does.
 Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file);
 
+/// A plan has a few bytes for each pass of a microbatch through a layer: of very many it would be
+/// larger than memory. Throws InputError S166.
+void require_plannable(const Scenario& scenario);
+
 /// The model: preset or config.json, then the changes, then what follows from these. Throws
 /// InputError M0xx and S003 to S005. Appends a warning for each ignored key of a config.json.
 Model resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,

@@ -137,7 +137,7 @@ class Chakra(CommandTest):
         self.assertEqual(gathered, reduced)
 
     def test_some_ranks_only(self):
-        traces, _ = self.traces(HYBRID, "--ranks", "3,5")
+        traces, _ = self.traces(HYBRID, "--ranks", "5,3,5")
         self.assertEqual(sorted(traces), [3, 5])
         wrong = plait("export", HYBRID, "--to", "chakra", "-o", self.folder, "--ranks", "16")
         self.assertEqual(wrong.code, 2)
