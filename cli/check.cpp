@@ -11,6 +11,7 @@
 #include "plan/places.h"
 #include "prediction/cures.h"
 #include "prediction/prediction.h"
+#include "prediction/run_facts.h"
 #include "reports/csv.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parallel.h"
 #include "plait_version.h"
 #include "prediction/evaluate.h"
 #include "reports/json.h"

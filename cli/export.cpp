@@ -15,6 +15,7 @@
 #include "core/sha256.h"
 #include "plait_version.h"
 #include "plan/refusal.h"
+#include "prediction/costs.h"
 #include "prediction/prediction.h"
 #include "prediction/serving.h"
 #include "reports/chakra.h"

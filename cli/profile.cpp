@@ -15,6 +15,7 @@
 #include "core/json.h"
 #include "plan/places.h"
 #include "prediction/prediction.h"
+#include "prediction/run_facts.h"
 #include "reports/compare.h"
 #include "reports/html/timeline.h"
 #include "reports/human.h"

@@ -16,7 +16,6 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parallel.h"
-#include "prediction/prediction.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"

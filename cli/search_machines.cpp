@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "prediction/prediction.h"
+#include "prediction/run_facts.h"
 #include "reports/human.h"
 #include "scenarios/overrides.h"
 #include "scenarios/varied_fields.h"

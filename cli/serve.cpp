@@ -13,7 +13,7 @@
 #include "cli/progress.h"
 #include "core/json.h"
 #include "prediction/evaluate.h"
-#include "prediction/prediction.h"
+#include "prediction/run_facts.h"
 #include "prediction/serving.h"
 #include "reports/html/requests.h"
 #include "reports/serving.h"

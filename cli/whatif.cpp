@@ -16,7 +16,7 @@
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "prediction/prediction.h"
+#include "prediction/run_facts.h"
 #include "prediction/whatif.h"
 #include "reports/new_file.h"
 #include "scenarios/overrides.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "prediction/prediction.h"
+#include "prediction/costs.h"
 #include "serving/handover_summary.h"
 #include "serving/layer_maps.h"
 #include "topologies/variation.h"

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "prediction/costs.h"
 #include "prediction/fill_axis.h"
+#include "prediction/prediction.h"
+#include "prediction/run_facts.h"
 #include "reports/html/timeline.h"
 
 namespace plait {

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/parallel.h"
-#include "prediction/prediction.h"
+#include "costmodel/costmodel.h"
+#include "reports/report.h"
+#include "scenarios/scenario.h"
 
 namespace plait {
 

@@ -1,6 +1,7 @@
 #include "prediction/idle_overrides.h"
 
 #include "core/error.h"
+#include "prediction/costs.h"
 
 namespace plait {
 namespace {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "search/neighbours.h"
 
 namespace plait {

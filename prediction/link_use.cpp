@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "prediction/costs.h"
 #include "sim/link_traffic.h"
 
 namespace plait {

@@ -1,7 +1,6 @@
 #pragma once
 // The main job, in one place for all who ask: scenario -> plan -> timeline -> report.
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,20 +55,5 @@ std::vector<StageUse> memory_of(const Plan& plan, const Scenario& scenario, bool
 
 /// What the fullest node's host holds of it.
 NodeUse node_of(const Plan& plan, const Scenario& scenario);
-
-/// The cost model with the scenario's calibration, where it names one. Throws InputError K0xx; C012
-/// for a calibration and several kinds of nodes.
-CostModel costs_of(const Scenario& scenario);
-/// The same where its calibration is there already: calibration_of(scenario).
-CostModel costs_of(const Scenario& scenario, std::shared_ptr<const Calibration> calibration);
-/// What the scenario's calibration file holds; null where it names none. Throws InputError K0xx.
-std::shared_ptr<const Calibration> calibration_of(const Scenario& scenario);
-
-/// Where the durations of kernels and collectives come from, weighted by their time.
-ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
-                               const std::vector<CollectiveChoice>& collectives);
-
-/// What identifies a run of `scenario` by this command line.
-RunFacts run_facts(const Scenario& scenario, const std::string& command_line);
 
 }  // namespace plait

@@ -1,9 +1,7 @@
-// Where the predicted durations come from: each kernel and collective of each block, weighted by
-// how long it takes and how often it runs.
+#include "prediction/provenance.h"
 
 #include <cmath>
 
-#include "prediction/prediction.h"
 #include "reports/walk.h"
 
 namespace plait {

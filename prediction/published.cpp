@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "model/iteration_flops.h"
+#include "prediction/costs.h"
 #include "prediction/prediction.h"
 #include "scenarios/published/scenario_of.h"
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "prediction/costs.h"
 #include "prediction/idle_overrides.h"
 #include "reports/json.h"
 

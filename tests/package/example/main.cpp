@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "prediction/prediction.h"
+#include "prediction/run_facts.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
