@@ -28,7 +28,23 @@ Seconds Piecewise::at(Bytes bytes) const {
   return Seconds(a.seconds + slope * (x - a.bytes));
 }
 
+namespace {
+
+/// What plait bench writes: JSON lines, each with its kind.
+void refuse_measurements(const std::string& text, const std::string& file) {
+  if (text.substr(0, text.find('\n')).find("\"kind\"") == std::string::npos) return;
+  throw InputError(
+      {.code = "K007",
+       .problem = "the file holds measurements, which are not yet fitted",
+       .where = {file, 0, 0, ""},
+       .expected = "a calibration",
+       .cure = fmt::format("plait calibrate {} -o fit.json, and name fit.json", file)});
+}
+
+}  // namespace
+
 Calibration parse_calibration(const std::string& text, const std::string& file) {
+  refuse_measurements(text, file);
   const JsonDocument document = parse_json(text, file);
   Calibration out;
   calibration_table().read(document.root(), out);

@@ -1,15 +1,19 @@
 #include "scenarios/machine.h"
 
+#include "scenarios/file_kind.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
 namespace {
 
-/// A scenario, or a cluster put where a scenario has it. The first line keeps its number.
+/// A scenario, or a cluster put where a scenario has it.
 JsonDocument document_of(const std::string& text, const std::string& file) {
   JsonDocument document = parse_json(text, file);
-  if (document.root().find("cluster") != nullptr) return document;
-  return parse_json("{\"cluster\": " + text + "}", file);
+  const auto has = [&](const char* key) { return document.root().find(key) != nullptr; };
+  if (has("cluster")) return document;
+  if (!has("preset") && !has("node") && !has("devices_per_node")) refuse_other_files(text, file);
+  document.wrap({}, "cluster");
+  return document;
 }
 
 }  // namespace

@@ -136,6 +136,8 @@ CODES = [
      ["--> workload.loss_pieces (", "128 positions", "3 pieces"]),
     ("S114", 2, ["search", TINY], {"strategy.parameter_server.servers": 1},
      ["--> strategy.parameter_server (", "plait compare"]),
+    ("K007", 2, ["run", "gpt2.json"], {"calibration": "measured.jsonl"},
+     ["--> ", "measured.jsonl", "plait calibrate "]),
     ("S166", 2, ["run", TINY], {"workload.global_batch": 160000000},
      ["--> workload.global_batch (", "8.0e+07 microbatches through 4 layers"]),
     ("S199", 2, ["serve", "slow.json"], {"serving.requests.rate_per_s": 0.001},

@@ -96,6 +96,13 @@ class Show(CommandTest):
     def test_the_place_of_an_error(self):
         path = self.file("cluster.json", '{"preset": "hgx-h100",\n "nodes": 0}')
         self.assertIn("cluster.nodes (" + str(path) + ":2", plait("topology", "show", path).err)
+        path = self.file("cluster.json", '{"nodes": 0, "preset": "hgx-h100"}')
+        self.assertIn("cluster.nodes (" + str(path) + ":1:11)", plait("topology", "show", path).err)
+
+    def test_a_file_of_another_program_is_sent_where_it_belongs(self):
+        refused = plait("topology", "show", self.file("ds.json", '{"train_batch_size": 8}'))
+        self.assertEqual(refused.code, 2)
+        self.assertIn("error[F006]: the file holds a ds_config.json of DeepSpeed", refused.err)
 
     def test_help_of_a_change(self):
         self.assertIn("oversubscription", self.run_ok("topology", "show", "pcie-8", "--set", "cluster.fabric=help").out)
