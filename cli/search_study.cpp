@@ -125,11 +125,11 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
   Searcher searcher(*work_, *crew, session.ears);
   for (const auto& [number, answer] : session.known) searcher.know(number, answer);
   const auto guesses = [this] {
-    std::vector<Layout> out;
-    if (own_) out.push_back(layout_of(own_->strategy, own_->workload));
+    std::vector<Layout> layouts;
+    if (own_) layouts.push_back(layout_of(own_->strategy, own_->workload));
     const auto rule = rule_of_thumb(open_.scenario, costs_, offered_in(open_));
-    if (rule) out.push_back(rule->layout);
-    return out;
+    if (rule) layouts.push_back(rule->layout);
+    return layouts;
   };
   SearchResult result = searcher.run({.best = options_.best,
                                       .slowest = session.slowest,
