@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "plan/refusal.h"
+#include "plan/require_hybrid.h"
 #include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/llama_cpp.h"
@@ -124,6 +125,7 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
   refuse_to_serve(scenario, row);
   PLAIT_CHECK(row.writes(), "a dialect that is only read");
   if (launcher != Launcher::kNone) refuse_other_ranks(scenario);
+  require_hybrid(scenario.model);  // what each layer has is asked below
   ExportDraft draft(scenario, launcher);
   row.write(draft);
   if (launcher != Launcher::kNone) draft.say({"cluster.nodes", "cluster.devices_per_node"});

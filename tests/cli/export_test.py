@@ -32,6 +32,13 @@ class Export(CommandTest):
                     else:
                         self.assertTrue(result.out.splitlines()[-1].startswith("# not represented: "))
 
+    def test_a_pattern_of_other_layers_than_the_models_is_refused(self):
+        hybrid = SOURCE / "scenarios/qwen/qwen3-next-80b-128xh100.json"
+        for dialect in DIALECTS:
+            result = plait("export", hybrid, "--set", "model.layer_pattern=Maa", "--to", dialect)
+            self.assertEqual(result.code, 2, dialect)
+            self.assertIn("error[S150]", result.err)
+
     def test_every_scenario_that_serves_in_every_dialect_of_a_server(self):
         for path in SERVING:
             copies = "accelerate" in path.name  # weights, as only Accelerate does
