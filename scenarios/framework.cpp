@@ -25,7 +25,8 @@ Framework parsed(const CatalogueEntry& file) {
     const auto with_fp16 = entry.find("value_with_fp16");
     out.defaults.push_back({path, value.dump(), entry.at("source").get<std::string>(),
                             with_fp16 == entry.end() ? "" : with_fp16->dump(),
-                            entry.value("where_split", std::vector<std::string>{})});
+                            entry.value("where_split", std::vector<std::string>{}),
+                            entry.value("where_absent", std::vector<std::string>{})});
   }
   return out;
 }
@@ -51,6 +52,10 @@ bool is_of_known_model(const FrameworkDefault& d, const Json& root) {
 
 bool applies(const FrameworkDefault& d, const Json& root) {
   if (is_of_known_model(d, root)) return false;
+  const auto is_there = [&root](const std::string& path) {
+    return root.find_path(path) != nullptr;
+  };
+  if (std::ranges::any_of(d.where_absent, is_there)) return false;
   const auto above_one = [&root](const std::string& path) {
     const Json* size = root.find_path(path);
     return size != nullptr && size->is(Json::Kind::kInteger) && size->integer() > 1;

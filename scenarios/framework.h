@@ -19,6 +19,8 @@ struct FrameworkDefault {
   std::string value_with_fp16;  // JSON text: where weights are fp16; empty: `value` there too
   /// Sizes of which one has to be above 1 for it; none: always. An open size ("auto") is not.
   std::vector<std::string> where_split;
+  /// Fields beside any of which it does not hold: adapters have other optimizers.
+  std::vector<std::string> where_absent;
 };
 
 /// All that the framework has of a field that a search may choose.

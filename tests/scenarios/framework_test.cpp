@@ -162,6 +162,19 @@ TEST(Framework, TorchtitansLossOverSharesOfTheVocabularyHoldsThemFourTimes) {
 }
 
 // OneFlow has one stream for kernels and collectives where the model is split, else two.
+// The planner of adapters keeps masters whole (S162), and no default may ask for halves.
+TEST(Framework, SomeDefaultsAreNotBesideAdapters) {
+  const auto halves = [](const std::string& more) {
+    return parse_scenario(R"({"framework": "nemo-launcher", "model": "llama-2-7b",
+        "cluster": "hgx-h100", "workload": {"sequence_length": 4096, "global_batch": 8)" +
+                              more + "}}",
+                          "x")
+        .workload.precision.split_master;
+  };
+  EXPECT_TRUE(halves(""));
+  EXPECT_FALSE(halves(R"(, "lora": {"rank": 8})"));
+}
+
 TEST(Framework, SomeDefaultsAskForSplitModels) {
   const auto overlaps = [](const char* strategy) {
     const std::string text = std::string(R"({"framework": "oneflow", "model": "gpt2",
