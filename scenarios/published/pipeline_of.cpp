@@ -128,6 +128,7 @@ class PipelineWriter {
     const ScheduleKind* named = named_schedule(words);
     if (named != nullptr && named->fewest_chunks > 1) {  // of so many chunks and no others
       chunks_ = named->fewest_chunks;
+      both_ways_ = named->shape == PipelineShape::kBothWays;
       return {{"schedule", std::string(named->name)}, {"chunks", chunks_}};
     }
     if (chunks_ > 1) {
@@ -156,7 +157,8 @@ class PipelineWriter {
     out["microbatch_group"] = group;
   }
   void share_layers(JsonObject& out) {
-    const std::int64_t pieces = p_.pp * chunks_, over = m_.layers % pieces;
+    // Where they go both ways a stage holds two, each of which another stage holds too.
+    const std::int64_t pieces = both_ways_ ? p_.pp : p_.pp * chunks_, over = m_.layers % pieces;
     if (mentions(run_.framework, "LiBai")) {
       out["stage_layers"] = layers_of_libai(m_.layers, pieces);
     } else if (torchtitan_ && over != 0) {
@@ -194,7 +196,7 @@ class PipelineWriter {
   const PublishedLayout& p_;
   const Recipe& recipe_;
   std::vector<std::string>& assumed_;
-  bool torchtitan_, cuts_messages_, short_ends_;
+  bool torchtitan_, cuts_messages_, short_ends_, both_ways_ = false;
   std::int64_t chunks_ = 1;
 };
 

@@ -67,6 +67,17 @@ TEST(PublishedWords, OfSchedules) {
   EXPECT_TRUE(assumes(record, "schedule \"waves\": 1f1b"));
 }
 
+// A stage holds two of 16 pieces, and so does the one as far from the other end: 13 of 61 layers
+// are left over.
+TEST(PublishedWords, LayersThatDualPipeLeavesOverGoToTheFirstPieces) {
+  json record = published_sample();
+  record["model"]["layers"] = 61;
+  record["parallel"] = {{"pp", 16}, {"dp", 1}, {"schedule", "DualPipe"}};
+  std::vector<int> layers(16, 3);
+  std::fill_n(layers.begin(), 13, 4);
+  EXPECT_EQ(scenario(record)["strategy"]["pipeline"]["stage_layers"], json(layers));
+}
+
 // 126 layers on 16 stages: embedding and head count as a layer each, so that 8 are a stage.
 TEST(PublishedWords, ChunksThatAreNotSaidHaveALayerEachEndsIncluded) {
   json record = published_sample();
