@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/spelling.h"
 #include "model/presets.h"
+#include "scenarios/published/model_names.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -13,40 +13,24 @@ namespace {
 
 using HybridJson = nlohmann::ordered_json;
 
-/// What records call a public model, in small letters with dashes, and its preset.
+/// What records call a public model, and its preset.
 struct KnownHybrid {
   std::string_view words, preset;
 };
 constexpr KnownHybrid kKnownHybrids[] = {
-    {"qwen3-next-80b", "qwen3-next-80b-a3b"},
-    {"qwen3.5-35b-a3b", "qwen3.5-35b-a3b"},
-    {"nemotron-h-8b", "nemotron-h-8b"},
-    {"nemotronh-8b", "nemotron-h-8b"},
-    {"nemotron-h-47b", "nemotron-h-47b"},
-    {"nemotronh-47b", "nemotron-h-47b"},
-    {"nemotron-h-56b", "nemotron-h-56b"},
-    {"nemotronh-56b", "nemotron-h-56b"},
-    {"nemotron-nano-12b-v2", "nemotron-nano-12b-v2"},
-    {"nemotron-3-nano", "nemotron-3-nano-30b"},
-    {"nemotron-nano-9b-v2", "nemotron-nano-9b-v2"},
+    {"qwen3-next-80b", "qwen3-next-80b-a3b"},   {"qwen3.5-35b-a3b", "qwen3.5-35b-a3b"},
+    {"nemotron-h-8b", "nemotron-h-8b"},         {"nemotron-h-47b", "nemotron-h-47b"},
+    {"nemotron-h-56b", "nemotron-h-56b"},       {"nemotron-nano-12b-v2", "nemotron-nano-12b-v2"},
+    {"nemotron-3-nano", "nemotron-3-nano-30b"}, {"nemotron-nano-9b-v2", "nemotron-nano-9b-v2"},
 };
 /// Families of which each model has layers with states.
-constexpr std::string_view kFamilies[] = {"qwen3-next",  "qwen3.5",     "nemotron-h", "nemotronh",
-                                          "nemotron-3-", "kimi-linear", "falcon-h1",  "mamba",
-                                          "jamba",       "zamba",       "bamba",      "granite-4"};
-
-/// "Nemotron_3_Nano": "nemotron-3-nano".
-std::string dashed(std::string name) {
-  name = lower_case(name);
-  std::ranges::replace_if(
-      name, [](char c) { return c == '_' || c == ' '; }, '-');
-  return name;
-}
+constexpr std::string_view kFamilies[] = {"qwen3-next",  "qwen3.5",   "nemotron-h", "nemotron-3",
+                                          "kimi-linear", "falcon-h1", "mamba",      "jamba",
+                                          "zamba",       "bamba",     "granite-4"};
 
 const Preset* known_hybrid(const PublishedRun& run) {
-  const std::string name = dashed(run.model.name);
   for (const KnownHybrid& known : kKnownHybrids) {
-    if (!mentions(name, known.words)) continue;
+    if (!is_called(run.model.name, known.words)) continue;
     for (const Preset& preset : presets()) {
       if (preset.model.name == known.preset) return &preset;
     }
@@ -55,9 +39,8 @@ const Preset* known_hybrid(const PublishedRun& run) {
 }
 
 bool is_hybrid(const PublishedRun& run) {
-  const std::string name = dashed(run.model.name);
-  return mentions(run.arguments, "--hybrid") ||
-         std::ranges::any_of(kFamilies, [&](auto family) { return mentions(name, family); });
+  const auto called = [&](std::string_view family) { return is_called(run.model.name, family); };
+  return mentions(run.arguments, "--hybrid") || std::ranges::any_of(kFamilies, called);
 }
 
 void add_states(HybridJson& out, const Model& m) {

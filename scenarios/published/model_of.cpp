@@ -7,7 +7,9 @@
 
 #include "core/spelling.h"
 #include "model/presets.h"
+#include "scenarios/fields.h"
 #include "scenarios/published/hybrid_of.h"
+#include "scenarios/published/model_names.h"
 
 namespace plait {
 namespace {
@@ -36,11 +38,56 @@ std::int64_t width_of_shared(const std::string& said, std::int64_t width) {
   return count_in(said, said.substr(said.find_last_of(' ') + 1));
 }
 
+/// What a configuration says that records have no member for: all but sizes, which the record has,
+/// and layers of several kinds (hybrid_of.h). Dropout is whoever trains it.
+constexpr std::string_view kOfConfiguration[] = {"head_dim",
+                                                 "norm",
+                                                 "positions",
+                                                 "tied_embeddings",
+                                                 "qkv_bias",
+                                                 "attention_output_bias",
+                                                 "mlp_bias",
+                                                 "output_bias",
+                                                 "qk_norm",
+                                                 "qk_norm_across_heads",
+                                                 "attention_gate",
+                                                 "parallel_attention",
+                                                 "shared_norm",
+                                                 "causal",
+                                                 "norm_position",
+                                                 "embedding_norm",
+                                                 "token_types",
+                                                 "masked_lm_head",
+                                                 "kv_lora_rank",
+                                                 "q_lora_rank",
+                                                 "rope_head_dim",
+                                                 "v_head_dim",
+                                                 "attention_window",
+                                                 "full_attention_first",
+                                                 "full_attention_every",
+                                                 "shared_expert_gate",
+                                                 "moe_every",
+                                                 "activation"};
+
+/// Encoders of Megatron-LM and LiBai have norms in front, whatever they are called (add_encoder).
+const Preset* preset_for(const PublishedRun& run, const std::string& framework) {
+  const Preset* preset = preset_called(run.model);
+  if (preset == nullptr) return nullptr;
+  const bool published = framework == "transformers" || framework == "pytorch";
+  if (!preset->model.causal && !published) return nullptr;
+  return preset->model.latent_attention() == has_latents(run) ? preset : nullptr;
+}
+
 class ModelWriter {
  public:
   ModelWriter(const PublishedRun& run, const std::string& framework,
               std::vector<std::string>& assumed)
-      : run_(run), m_(run.model), p_(run.layout), framework_(framework), assumed_(assumed) {}
+      : run_(run),
+        m_(run.model),
+        p_(run.layout),
+        framework_(framework),
+        preset_(preset_for(run, framework)),
+        assumed_(assumed) {}
 
   JsonObject write() {
     JsonObject out = {{"name", m_.name},     {"layers", m_.layers},
@@ -49,15 +96,16 @@ class ModelWriter {
     out["vocab"] = vocabulary();
     out["max_positions"] = m_.sequence_length;
     add_family(out);
+    if (preset_ != nullptr) add_configuration(out);
     add_dropout(out);
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
     // Qwen3's heads have norms, and so have those of Megatron-LM's tests that say so in their name.
-    if (mentions(lower_case(m_.name), "qwen3") || mentions(m_.name, "qk_layernorm"))
+    if (mentions(lower_case(m_.name), "qwen3") || is_called(m_.name, "qk_layernorm"))
       out["qk_norm"] = true;
-    add_wider_heads(out);
+    if (preset_ == nullptr) add_wider_heads(out);
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);
-    if (mentions(m_.name, "BERT")) add_encoder(out);
+    if (preset_ == nullptr && is_called(m_.name, "BERT")) add_encoder(out);
     add_modules(out);
     add_hybrid(out, run_, assumed_);
     for (const ModelField& field : m_.fields) out[field.name] = JsonObject::parse(field.value);
@@ -65,17 +113,32 @@ class ModelWriter {
   }
 
  private:
+  void add_configuration(JsonObject& out) {
+    for (const JsonMember& field : model_table().members(preset_->model)) {
+      if (std::ranges::find(kOfConfiguration, field.key) == std::end(kOfConfiguration)) continue;
+      const bool usual = !out.contains(field.key) && field.value == usual_value(field.key);
+      if (!usual) out[field.key] = JsonObject::parse(field.value);
+    }
+    assumed_.push_back(
+        fmt::format("model: as the preset {} where the record does not say", preset_->model.name));
+  }
+  static std::string usual_value(std::string_view key) {
+    const std::vector<JsonMember> usual = model_table().members(Model{});
+    const auto found = std::ranges::find(usual, key, &JsonMember::key);
+    return found == usual.end() ? "" : found->value;
+  }
+
   /// Two of them: Llama's (RMSNorm, gated SiLU, rotary, no biases, untied) and GPT's.
   void add_family(JsonObject& out) const {
     if (m_.gated_mlp) {
       out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
       out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
-    } else if (mentions(lower_case(m_.name), "nemotron")) {
+    } else if (is_called(m_.name, "nemotron")) {
       // Squared ReLU, rotary, untied, no biases.
       out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
       out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
     } else {
-      const bool biases = !mentions(m_.name, "MPT");
+      const bool biases = !is_called(m_.name, "MPT");
       out.update({{"norm", "layernorm"}, {"activation", "gelu"}, {"gated_mlp", false}});
       out.update({{"positions", "learned"}, {"tied_embeddings", true}});
       out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
@@ -143,8 +206,7 @@ class ModelWriter {
 
   /// Experts and what a preset of the family says of heads.
   void add_experts(JsonObject& out) {
-    const std::string name = lower_case(m_.name);
-    if (mentions(name, "gpt oss")) {
+    if (is_called(m_.name, "gpt oss")) {
       out["head_dim"] = 64;
       // sliding_window and layer_types of openai/gpt-oss-120b's config.json.
       out.update({{"attention_window", 128}, {"full_attention_every", 2}});
@@ -182,9 +244,12 @@ class ModelWriter {
   /// Multi-head latent attention, DeepSeek-V3's where no argument says otherwise (arXiv 2412.19437,
   /// section 4.2; Megatron-LM's defaults of the heads are the same). Megatron-LM's dense test has
   /// heads of its own (gpt3_mcore_te_tp2_pp2_mla/model_config.yaml).
-  void add_latents(JsonObject& out) const {
-    const bool small = mentions(m_.name, "_mla");
+  void add_latents(JsonObject& out) {
     out["kv_heads"] = m_.heads;
+    if (preset_ != nullptr) return;  // the configuration has the others
+    if (m_.attention.empty() && !mentions(run_.arguments, "--kv-lora-rank"))
+      assumed_.emplace_back("attention: DeepSeek's latents, by the name");
+    const bool small = mentions(m_.name, "_mla");
     out["q_lora_rank"] = number_behind(run_, "--q-lora-rank").value_or(1536);
     out["kv_lora_rank"] = number_behind(run_, "--kv-lora-rank").value_or(512);
     out["rope_head_dim"] = small ? 8 : 64;
@@ -222,18 +287,25 @@ class ModelWriter {
   const PublishedModel& m_;
   const PublishedLayout& p_;
   const std::string& framework_;
+  const Preset* preset_;  // that the model is called; null: none
   std::vector<std::string>& assumed_;
 };
+
+/// Distilled models, which are called after it too, have none.
+bool has_latents_by_name(const PublishedModel& m) {
+  const Preset* preset = preset_called(m);
+  if (preset != nullptr) return preset->model.latent_attention();
+  return is_called(m.name, "deepseek-v2") || is_called(m.name, "deepseek-v3") ||
+         is_called(m.name, "kimi-k2");
+}
 
 }  // namespace
 
 bool has_latents(const PublishedRun& run) {
-  const std::string attention = lower_case(run.model.attention), name = lower_case(run.model.name);
+  const std::string attention = lower_case(run.model.attention);
   const bool said = mentions(attention, "mla") || mentions(attention, "latent");
-  const bool family =
-      attention.empty() &&
-      (mentions(name, "deepseek-v2") || mentions(name, "deepseek-v3") || mentions(name, "kimi-k2"));
-  return said || family || mentions(run.arguments, "--kv-lora-rank");
+  return said || (attention.empty() && has_latents_by_name(run.model)) ||
+         mentions(run.arguments, "--kv-lora-rank");
 }
 
 std::optional<std::int64_t> dense_layers_first(const PublishedRun& run) {

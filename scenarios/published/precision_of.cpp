@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/spelling.h"
+#include "scenarios/published/model_names.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/published/state_of.h"
 
@@ -26,8 +27,7 @@ bool scales_blocks(const std::string& precision) {
 /// deepseek_v3_pretrain_1024gpu_h100_fp8cs_config, whose scales are of blocks, and
 /// kimi_k2_pretrain_256gpu_gb200_fp8mx_config).
 bool keeps_none(const PublishedRun& run) {
-  const std::string name = lower_case(run.model.name);
-  return mentions(name, "deepseek") || mentions(name, "kimi");
+  return is_called(run.model.name, "deepseek") || is_called(run.model.name, "kimi");
 }
 
 bool tunes_by_launcher(const PublishedRun& run) {

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "core/spelling.h"
+#include "scenarios/published/model_names.h"
 #include "scenarios/published/precision_of.h"
 
 namespace plait {
@@ -39,17 +40,16 @@ constexpr int kQuickLinear = 2602;
 /// capture the step and for GB300 and B300, which have the memory.
 bool recomputes_by_release(const PublishedRun& run) {
   const bool roomy = run.gpu.starts_with("GB300") || run.gpu.starts_with("B300");
-  return run.recompute.empty() && mentions(lower_case(run.model.name), "gpt oss") && !roomy;
+  return run.recompute.empty() && is_called(run.model.name, "gpt oss") && !roomy;
 }
 
 /// Layers of Llama 3 70B whose activations Megatron-FSDP's recipes keep on the host
 /// (cpu_offloading_num_layers in llama3_70b_llm_pretrain.py of release 25.09 and
 /// llama3/workload_base_configs.py of 25.11). 0: no such recipe.
 int offloaded_by_release(const PublishedRun& run) {
-  const std::string name = lower_case(run.model.name);
   const bool silent = run.recompute.empty() && run.layout.offload.empty();
   const bool sharded = run.layout.zero_stage.value_or(0) == 3;
-  if (!silent || !sharded || !mentions(name, "llama3") || !mentions(name, "70b")) return 0;
+  if (!silent || !sharded || !is_called(run.model.name, "llama3 70b")) return 0;
   const bool fp8 = mentions(lower_case(run.precision), "fp8");
   if (run.gpu.starts_with("GB200")) return fp8 ? 40 : 20;
   if (run.gpu.starts_with("GB300")) return fp8 ? 20 : 30;

@@ -8,6 +8,7 @@
 #include "core/capped_product.h"
 #include "core/parse_number.h"
 #include "core/spelling.h"
+#include "scenarios/published/model_names.h"
 #include "scenarios/published/not_representable.h"
 #include "scenarios/published/record_part.h"
 
@@ -20,16 +21,6 @@ std::optional<std::string> found_behind(const PublishedRun& run, const std::stri
   if (!std::regex_search(run.arguments, found, std::regex(argument + " (" + what + ")")))
     return std::nullopt;
   return found[1].str();
-}
-
-/// Families whose MLPs are gated, in small letters.
-constexpr std::string_view kGated[] = {"llama",    "mistral",  "mixtral",  "qwen",
-                                       "deepseek", "kimi",     "gemma",    "yi-",
-                                       "olmo",     "baichuan", "internlm", "dbrx"};
-
-bool is_gated_by_name(const std::string& name) {
-  const std::string small = lower_case(name);
-  return std::ranges::any_of(kGated, [&](auto family) { return mentions(small, family); });
 }
 
 PublishedModel model_of(RecordPart& m) {
@@ -48,7 +39,7 @@ PublishedModel model_of(RecordPart& m) {
   out.shared_experts = m.words("shared_experts");
   out.first_dense_layers = m.count("first_dense_layers", 0);
   out.attention = m.text("attention");
-  out.gated_mlp = m.flag("gated_mlp").value_or(is_gated_by_name(out.name));
+  out.gated_mlp = m.flag("gated_mlp").value_or(is_gated_by_name(out));
   out.tied_embeddings = m.flag("tied_embeddings");
   if (const auto untied = m.flag("untied")) out.tied_embeddings = !*untied;
   out.fields = fields_of_scenario(m);

@@ -13,6 +13,7 @@
 #include "scenarios/published/attention_of.h"
 #include "scenarios/published/fused_of.h"
 #include "scenarios/published/machine_of.h"
+#include "scenarios/published/model_names.h"
 #include "scenarios/published/model_of.h"
 #include "scenarios/published/pipeline_of.h"
 #include "scenarios/published/precision_of.h"
@@ -143,7 +144,7 @@ class ScenarioWriter {
     const bool gaps = mentions(notes, "hybridep") || recipe_.whole_step_graph || drops_tokens();
     if (narrows_products(run_) && !gaps) out["expert_padding"] = "eager";
     // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
-    if (!mentions(lower_case(m_.name), "gpt oss")) return;
+    if (!is_called(m_.name, "gpt oss")) return;
     out["expert_bias"] = "eager";
     // Its positions are YaRN's, whose factor for scores Transformer Engine's kernel does not know
     // (Megatron-LM megatron/core/models/common/embeddings/rope_utils.py, apply_rotary_pos_emb).
@@ -180,8 +181,7 @@ class ScenarioWriter {
   /// with cuda_graph_impl local, cuda_graph_scope full_iteration; on H100 neither is set).
   bool drops_in_a_graph() const {
     const bool blackwell = run_.gpu.starts_with("B200") || run_.gpu.starts_with("GB200");
-    return blackwell && mentions(run_.source, "Megatron-Bridge") &&
-           mentions(lower_case(m_.name), "tokendrop");
+    return blackwell && mentions(run_.source, "Megatron-Bridge") && is_called(m_.name, "tokendrop");
   }
 
   /// torchtitan's enable_async_tensor_parallel.
@@ -383,6 +383,7 @@ class ScenarioWriter {
 RecordScenario scenario_of(const PublishedRun& run) {
   Recipe recipe = recipe_of(run);
   PublishedRun completed = run;
+  completed.model = completed_by_preset(run.model);
   if (run.recompute.empty()) completed.recompute = recipe.recompute;
   if (run.layout.offload.empty()) completed.layout.offload = recipe.offload;
   if (run.kernel.empty()) completed.kernel = recipe.kernel;

@@ -48,6 +48,15 @@ class Validate(CommandTest):
                          "nvidia-smi counts everything")
         self.assertIs(record["measured_oom"], False)
 
+    def test_a_model_is_the_same_in_any_spelling(self):
+        falcon = {"layers": 60, "hidden": 8192, "ffn_hidden": 32768, "heads": 128, "kv_heads": 8,
+                  "vocab": 65024, "seq_len": 2048}
+        found = self.validated(*(changed(n, model={**falcon, "name": name}) for n, name in
+                                 enumerate(["Falcon-40B", "falcon 40b", "FALCON_40B", "a model"])))
+        *spelled, other = (record["predicted_s"] for record in found["records"])
+        self.assertEqual(len(set(spelled)), 1)
+        self.assertNotEqual(spelled[0], other)
+
     def test_what_cannot_be_represented_is_listed_and_not_counted(self):
         found = self.validated(RECORD, changed(2, model={"experts": 8}),
                                changed(3, cluster={"gpu": "abacus"}),

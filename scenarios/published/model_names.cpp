@@ -1,0 +1,101 @@
+#include "scenarios/published/model_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/spelling.h"
+
+namespace plait {
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_kept(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// Whether a number goes on over the place `at` of a plain name.
+bool cuts_number(std::string_view name, std::size_t at) {
+  return at > 0 && at < name.size() && is_digit(name[at - 1]) && is_digit(name[at]);
+}
+
+bool agrees(std::int64_t published, std::int64_t size) {
+  return published == 0 || published == size;
+}
+
+bool has_shape_of(const PublishedModel& m, const Model& preset) {
+  const bool experts = agrees(m.experts, preset.experts) || preset.experts > 0;
+  return m.hidden == preset.hidden && agrees(m.heads, preset.heads) && experts &&
+         m.gated_mlp == preset.gated_mlp;
+}
+
+void complete(std::int64_t& published, std::int64_t size) {
+  if (published == 0) published = size;
+}
+
+/// Families whose MLPs are gated, in small letters.
+constexpr std::string_view kGated[] = {"llama",    "mistral",  "mixtral",  "qwen",
+                                       "deepseek", "kimi",     "gemma",    "yi-",
+                                       "olmo",     "baichuan", "internlm", "dbrx"};
+
+}  // namespace
+
+std::string plain_name(std::string_view name) {
+  std::string out;
+  bool apart = false;
+  for (const char c : lower_case(name)) {
+    if (!is_kept(c)) {
+      apart = true;
+      continue;
+    }
+    if (apart && !out.empty() && is_digit(out.back()) && is_digit(c)) out += '.';
+    apart = false;
+    out += c;
+  }
+  return out;
+}
+
+bool is_called(std::string_view name, std::string_view words) {
+  const std::string all = plain_name(name), part = plain_name(words);
+  for (std::size_t at = all.find(part); at != std::string::npos; at = all.find(part, at + 1)) {
+    if (!cuts_number(all, at) && !cuts_number(all, at + part.size())) return true;
+  }
+  return false;
+}
+
+const Preset* preset_called(const PublishedModel& m) {
+  const Preset* found = nullptr;
+  for (const Preset& preset : presets()) {
+    if (!is_called(m.name, preset.model.name) || !has_shape_of(m, preset.model)) continue;
+    if (found == nullptr || preset.model.name.size() > found->model.name.size()) found = &preset;
+  }
+  return found;
+}
+
+bool is_gated_by_name(PublishedModel m) {
+  for (const bool gated : {true, false}) {
+    m.gated_mlp = gated;
+    if (preset_called(m) != nullptr) return gated;
+  }
+  const std::string small = lower_case(m.name);
+  return std::ranges::any_of(kGated, [&](auto family) { return mentions(small, family); });
+}
+
+PublishedModel completed_by_preset(PublishedModel m) {
+  const Preset* preset = preset_called(m);
+  if (preset == nullptr) return m;
+  const Model& p = preset->model;
+  complete(m.heads, p.heads);
+  complete(m.kv_heads, p.kv_heads);
+  complete(m.ffn_hidden, p.ffn_hidden);
+  complete(m.vocab, p.vocab);
+  if (p.experts == 0) return m;
+  complete(m.experts, p.experts);
+  complete(m.experts_per_token, p.experts_per_token);
+  complete(m.expert_ffn_hidden, p.expert_ffn_hidden);
+  complete(m.first_dense_layers, p.first_dense_layers);
+  if (m.shared_experts.empty() && p.shared_ffn_hidden > 0)
+    m.shared_experts = fmt::format("1 x {}", p.shared_ffn_hidden);
+  return m;
+}
+
+}  // namespace plait
