@@ -247,7 +247,8 @@ class ScenarioWriter {
     const std::int64_t shards = in_groups ? group : ranks;
     if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
     out["fsdp"] = shards;
-    if (shards == 1 && p_.cp > 1) out["zero_stage"] = 3;  // over cp
+    // Over cp, or over the ranks of different experts.
+    if (shards == 1 && run_.replicas() * p_.cp > 1 && !in_groups) out["zero_stage"] = 3;
   }
 
   JsonObject strategy() {

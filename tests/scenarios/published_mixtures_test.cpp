@@ -165,6 +165,19 @@ TEST(PublishedMixtures, WhatIsComputedAgainIsThatOfTheRelease) {
   EXPECT_EQ(recomputed(), Recompute::kNone) << "what the record quotes goes first";
 }
 
+// All replicas are ranks of different experts, and dense weights are sharded over these.
+TEST(PublishedMixtures, WeightsAreShardedWhereAllReplicasHaveOtherExperts) {
+  json record = published_sample();
+  record["model"].update(json{{"experts", 16}, {"topk", 2}});
+  const auto stage = [&](int zero, int ep) {
+    record["parallel"] = {{"ep", ep}, {"dp", 16}, {"zero_stage", zero}};
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.zero_stage;
+  };
+  EXPECT_EQ(stage(3, 16), 3);
+  EXPECT_EQ(stage(3, 8), 3);
+  EXPECT_EQ(stage(2, 16), 2);
+}
+
 TEST(PublishedMixtures, ActivationsOnTheHostAreThoseOfTheRelease) {
   json record = published_sample();
   record["model"]["name"] = "LLAMA3_70B";
