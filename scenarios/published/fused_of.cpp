@@ -1,12 +1,16 @@
 #include "scenarios/published/fused_of.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
 #include <regex>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "core/spelling.h"
+#include "scenarios/published/phrases.h"
 
 namespace plait {
 namespace {
@@ -27,32 +31,42 @@ constexpr OpWords kFusedOps[] = {
 constexpr const char* kOtherOps =
     R"((?:the )?(?:dense|linear|mlp|softmax|attention|adamw?|optimi[sz]er|kernels?|ops?|bias|dropout(?: add)?|residual))";
 
-/// What a text calls one op; null: none of these.
-const char* kernel_called(const std::string& words) {
-  for (const OpWords& op : kFusedOps) {
-    if (std::regex_match(words, std::regex(op.pattern))) return op.kernel;
-  }
-  return nullptr;
-}
-
 std::string without_blanks(const std::string& text) {
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-/// The ops of a list that stand in a row, from its first on; "=false" behind one denies it.
-void add_list(const std::string& list, nlohmann::ordered_json& kernels) {
+/// "rmsnorm=false", "rmsnorm not used", "rmsnorm kernels", "rmsnorm": the kernel, and whether it is
+/// denied.
+struct ListedOp {
+  const char* kernel;  // null: none of these, though an op
+  bool denied;
+};
+std::optional<ListedOp> listed_op(const std::string& words) {
+  const auto begins_with = [&](const char* pattern) -> std::optional<bool> {
+    const std::vector<Mention> found =
+        mentions_of(words, fmt::format(R"(^(?:{})(?: kernels?| ops?)?(?![\w-]))", pattern));
+    if (found.empty()) return std::nullopt;
+    const bool asserts = has_pattern(words.substr(found[0].words.size()),
+                                     R"(^\s*(?:[=:]? ?(?:true|on|yes|1|used|enabled))?$)");
+    return found[0].denied || asserts ? std::optional(found[0].denied) : std::nullopt;
+  };
+  for (const OpWords& op : kFusedOps) {
+    if (const auto denied = begins_with(op.pattern)) return ListedOp{op.kernel, *denied};
+  }
+  if (const auto denied = begins_with(kOtherOps)) return ListedOp{nullptr, *denied};
+  return std::nullopt;
+}
+
+/// The ops of a list that stand in a row, from its first on.
+void add_list(const std::string& list, bool denied, nlohmann::ordered_json& kernels) {
   static const std::regex kBetween(R"(\s*(?:,|/|\+|&|\band\b)\s*)");
   for (std::sregex_token_iterator at(list.begin(), list.end(), kBetween, -1), end; at != end;
        ++at) {
-    std::string words = without_blanks(at->str());
-    const std::size_t equals = words.find('=');
-    const bool denied = equals != std::string::npos && words.ends_with("=false");
-    words.resize(std::min(words.size(), equals));
-    const char* kernel = kernel_called(words);
-    if (kernel == nullptr && !std::regex_match(words, std::regex(kOtherOps))) return;
-    if (kernel != nullptr) kernels[kernel] = denied ? "eager" : "fused";
+    const std::optional<ListedOp> op = listed_op(without_blanks(at->str()));
+    if (!op) return;
+    if (op->kernel != nullptr) kernels[op->kernel] = op->denied != denied ? "eager" : "fused";
   }
 }
 
@@ -73,18 +87,14 @@ void add_fused(nlohmann::ordered_json& kernels, const PublishedRun& run) {
   const std::string text = kernel_words(run);
   // Liger-Kernel, src/liger_kernel/transformers/monkey_patch.py: rope, rms_norm, swiglu and
   // fused_linear_cross_entropy are what each model is patched with by default.
-  if (has_pattern(text, R"(\bliger)"))
-    fuse(kernels, {"norm", "rope", "activation", "cross_entropy"});
+  if (says(run, Phrase::kLiger)) fuse(kernels, {"norm", "rope", "activation", "cross_entropy"});
   // flash-attention, README: layers and losses of csrc and flash_attn/ops.
-  if (has_pattern(text, R"(flash[- ]attn(?:'s)? (?:fused )?ops|fused ops of flash)"))
+  if (asserted(text, R"(flash[- ]attn(?:'s)? (?:fused )?ops|fused ops of flash)"))
     fuse(kernels, {"norm", "rope", "cross_entropy"});
-  if (has_pattern(text,
-                  R"(\b(?:apex|triton)(?:'s)? (?:fused )?(?:layer ?|rms ?)?norm|\brms kernel)"))
+  if (asserted(text, R"(\b(?:apex|triton)(?:'s)? (?:fused )?(?:layer ?|rms ?)?norm|\brms kernel)"))
     fuse(kernels, {"norm"});
-  // "no fused ...", "not fused" and "unfused" name none.
-  static const std::regex kFused(R"((\b(?:no|not|non|without)[ -])?\bfused ([^;:.()]*))");
-  for (std::sregex_iterator at(text.begin(), text.end(), kFused), end; at != end; ++at) {
-    if (!(*at)[1].matched) add_list((*at)[2].str(), kernels);
+  for (const Mention& place : mentions_of(text, R"(\bfused ([^;:.()]*))")) {
+    add_list(place.groups[0], place.denied, kernels);
   }
 }
 

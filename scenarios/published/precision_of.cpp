@@ -7,6 +7,7 @@
 
 #include "core/spelling.h"
 #include "scenarios/published/model_names.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/published/state_of.h"
 
@@ -14,7 +15,7 @@ namespace plait {
 namespace {
 
 bool in_fp8(const std::string& precision) {
-  return mentions(precision, "fp8") || mentions(precision, "float8");
+  return asserted(precision, "fp8|float8").has_value();  // "bf16, no fp8" is none
 }
 
 /// Scales of larger blocks, or of rows.

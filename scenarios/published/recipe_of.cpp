@@ -6,6 +6,7 @@
 
 #include "core/spelling.h"
 #include "scenarios/published/model_names.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/precision_of.h"
 
 namespace plait {
@@ -71,13 +72,10 @@ void complete_by_release(const PublishedRun& run, Recipe& recipe) {
   }
 }
 
-/// "--overlap-grad-reduce --overlap-param-gather", "overlap grad reduce + param gather".
-void read_overlaps(const std::string& notes, Recipe& recipe) {
-  recipe.overlaps_gradients =
-      mentions(notes, "--overlap-grad-reduce") || mentions(notes, "overlap grad reduce");
-  recipe.overlaps_gathers = mentions(notes, "--overlap-param-gather") ||
-                            mentions(notes, "overlap grad reduce + param gather");
-  recipe.overlaps_tensor = mentions(notes, "--tp-comm-overlap");
+void read_overlaps(const PublishedRun& run, Recipe& recipe) {
+  recipe.overlaps_gradients = says(run, Phrase::kOverlapsGradients);
+  recipe.overlaps_gathers = says(run, Phrase::kOverlapsGathers);
+  recipe.overlaps_tensor = says(run, Phrase::kOverlapsTensor);
 }
 
 /// "dispatcher=allgather"; Megatron-LM's own tests quote None where their arguments leave the
@@ -124,9 +122,9 @@ Recipe recipe_of(const PublishedRun& run) {
   if (mentions(run.framework, "JAX")) return jax_recipe(run);
   const std::string notes = lower_case(run.notes);
   Recipe out;
-  out.whole_step_graph = mentions(notes, "cuda_graph=full_iteration");
-  out.hides_exchanges = mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");
-  read_overlaps(notes, out);
+  out.whole_step_graph = says(run, Phrase::kWholeStepGraph);
+  out.hides_exchanges = says(run, Phrase::kHidesExchanges);
+  read_overlaps(run, out);
   out.gathers_tokens = gathers_tokens(run);
   const bool quoted = mentions(notes, "recipe ");
   out.quick_linear = release_of(run.source) >= kQuickLinear;

@@ -8,6 +8,7 @@
 
 #include "core/spelling.h"
 #include "scenarios/published/model_of.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -18,6 +19,8 @@ using JsonObject = nlohmann::ordered_json;
 /// Beginnings of texts, in small letters.
 constexpr std::array<std::string_view, 5> kNothing = {"none", "unclear", "no", "off", "false"},
                                           kEverything = {"full", "yes", "on", "true", "all"};
+
+constexpr const char* kCheckpointing = R"(\b(?:checkpoint(?:ing|s)?|recomput\w+|remat\w*)\b)";
 
 bool begins_with_one_of(const std::string& text, const std::array<std::string_view, 5>& words) {
   const std::string first = text.substr(0, text.find_first_of(" ,;:(/"));
@@ -42,6 +45,7 @@ class RecomputeWords {
     }
     if (begins_with_one_of(text_, kNothing)) return "none";
     if (begins_with_one_of(text_, kEverything)) return everything();
+    if (said_in(text_, kCheckpointing) == false) return "none";
     if (text_.starts_with("selective")) return selective();
     if (mentions(text_, "every other") || mentions(text_, "every 2nd"))
       return {{"kind", "full"}, {"every", 2}};
@@ -116,7 +120,7 @@ nlohmann::ordered_json recompute_of(const PublishedRun& run, const std::string& 
   return RecomputeWords(run, framework, recipe, assumed).read();
 }
 
-bool compiles_layers(const PublishedRun& run) { return mentions(run.notes, "compile"); }
+bool compiles_layers(const PublishedRun& run) { return says(run, Phrase::kCompile); }
 
 bool recomputes_ops(const nlohmann::ordered_json& recompute) {
   return recompute == "ops" ||

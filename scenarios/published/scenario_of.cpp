@@ -15,6 +15,7 @@
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_names.h"
 #include "scenarios/published/model_of.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/pipeline_of.h"
 #include "scenarios/published/precision_of.h"
 #include "scenarios/published/recipe_of.h"
@@ -38,6 +39,8 @@ class ScenarioWriter {
     if (!recipe_.by_release.empty()) {
       assumed_.emplace_back("recipe: that of the release, " + recipe_.by_release);
     }
+    if (std::string read = phrases_read(run); !read.empty()) assumed_.push_back(std::move(read));
+    if (!attention_.told.empty()) assumed_.push_back(attention_.told);
     for (const std::string& member : run.unread) assumed_.push_back("not read: " + member);
   }
 
@@ -104,7 +107,7 @@ class ScenarioWriter {
         assumed_.emplace_back("dropped tokens: capacity factor 1");
       out["capacity_factor"] = 1;
     }
-    if (liger() && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
+    if (says(run_, Phrase::kLiger) && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
     if (attention_.flash) out["flash_attention"] = *attention_.flash;
     // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
     // waits.
@@ -129,11 +132,10 @@ class ScenarioWriter {
   /// Dispatchers by their names; the zoo's own model files fuse routing and permutation
   /// (yanring/Megatron-MoE-ModelZoo, model_configs/benchmarking).
   void add_routing(JsonObject& out) {
-    const std::string notes = lower_case(run_.notes);
     // HybridEP sends as DeepEP does, but for an NVLink domain of racks, where neither was measured.
-    const bool deepep = mentions(notes, "deepep");
-    const bool hybridep = mentions(notes, "hybridep") && !run_.gpu.starts_with("GB");
-    if (deepep || hybridep) out["exchange"] = "deepep";
+    const bool hybridep = says(run_, Phrase::kHybridEp);
+    if (says(run_, Phrase::kDeepEp) || (hybridep && !run_.gpu.starts_with("GB")))
+      out["exchange"] = "deepep";
     if (mentions(run_.source, "ModelZoo") || mentions(run_.source, "moe-modelzoo"))
       out["routing"] = "fused";
     // A graph of the whole step cannot know how many tokens each expert has: one product of all
@@ -141,7 +143,7 @@ class ScenarioWriter {
     if (recipe_.whole_step_graph) out["experts"] = "fused";
     // HybridEP leaves the gaps that 8-bit products want, as a graph of the whole step does; a
     // capacity is a multiple of them (Megatron-LM experts.py, TEGroupedMLP).
-    const bool gaps = mentions(notes, "hybridep") || recipe_.whole_step_graph || drops_tokens();
+    const bool gaps = hybridep || recipe_.whole_step_graph || drops_tokens();
     if (narrows_products(run_) && !gaps) out["expert_padding"] = "eager";
     // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
     if (!is_called(m_.name, "gpt oss")) return;
@@ -154,16 +156,10 @@ class ScenarioWriter {
     if (!recipe_.whole_step_graph) out["clamp"] = "eager";
   }
 
-  /// "token-drop", "drops tokens", "drop_and_pad".
-  static constexpr const char* kDropsTokens =
-      R"(tokens?(?: (?:are|were))?[-_ ]?drop(?!out)|\bdrop(?:s|ped|ping)?[-_ ]tokens?\b)"
-      R"(|\bdrop[-_ ]and[-_ ]pad\b)";
   bool drops_tokens() const {
-    const std::string said = lower_case(run_.notes + "; " + m_.name);
-    return m_.experts > 0 && !mentions(said, "dropless") && has_pattern(said, kDropsTokens);
+    return m_.experts > 0 && !mentions(lower_case(run_.notes), "dropless") &&
+           says(run_, Phrase::kDropsTokens);
   }
-
-  bool liger() const { return mentions(run_.notes, "Liger"); }
 
   /// As many tokens at a time as make logits about as large as the hidden states (Liger-Kernel,
   /// src/liger_kernel/ops/fused_linear_cross_entropy.py): the next power of two above T / ceil(V /
@@ -186,21 +182,19 @@ class ScenarioWriter {
 
   /// torchtitan's enable_async_tensor_parallel.
   bool async_tensor_parallel() const {
-    return p_.tp > 1 && (mentions(run_.notes, "AsyncTP") || mentions(run_.notes, "Async TP"));
+    return p_.tp > 1 && framework_ != "nanotron" && says(run_, Phrase::kAsyncTensor);
   }
 
   /// nanotron's tp_linear_async_communication, which its profile has off.
   bool sends_beside_products() const {
-    static const std::regex kAsync(R"(tp_linear_async_communication(?! ?[=:]? ?(?:false|off|none)))"
-                                   R"(|async (?:communication|tp\b)|asynctp)");
-    return framework_ == "nanotron" && p_.tp > 1 &&
-           std::regex_search(lower_case(run_.notes + "; " + run_.arguments), kAsync);
+    return p_.tp > 1 && framework_ == "nanotron" && says(run_, Phrase::kAsyncTensor);
   }
 
   /// Where the record names kernels.
   JsonObject kernels() {
     JsonObject out;
     add_fused(out, run_);
+    if (!out.empty()) assumed_.push_back("read of kernels: " + listed(out));
     if (!attention_.kernel.empty()) out["attention"] = attention_.kernel;
     if (attention_.eager_softmax) out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
@@ -214,6 +208,15 @@ class ScenarioWriter {
     return out;
   }
 
+  /// "norm fused, rope eager"
+  static std::string listed(const JsonObject& kernels) {
+    std::string out;
+    for (const auto& [kernel, kind] : kernels.items()) {
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", kernel, kind.get<std::string>());
+    }
+    return out;
+  }
+
   JsonObject host() const {
     if (blocks_launches()) return {{"blocking", true}};
     if (is_sum_of_passes()) return {{"waits_for_passes", true}};
@@ -223,6 +226,7 @@ class ScenarioWriter {
     JsonObject out;
     if (mentions(run_.notes, "'moe_router', 'moe_preprocess'")) out["routing_graph"] = true;
     if (recipe_.quick_linear) out["linear_calls"] = 0;
+    if (says(run_, Phrase::kGraphs)) out["graphs"] = true;
     return out;
   }
 

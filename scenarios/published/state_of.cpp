@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "core/spelling.h"
+#include "scenarios/published/phrases.h"
 
 namespace plait {
 namespace {
@@ -26,8 +27,7 @@ std::optional<std::string> type_in(const std::string& text,
   for (const char* pattern : patterns) {
     const std::string with_type =
         std::regex_replace(std::string(pattern), std::regex("@"), kStateType);
-    std::smatch found;
-    if (std::regex_search(text, found, std::regex(with_type))) return type_called(found[1].str());
+    if (const auto place = asserted(text, with_type)) return type_called(place->groups[0]);
   }
   return std::nullopt;
 }
@@ -55,8 +55,9 @@ std::optional<std::string> of_gradients(const std::string& text) {
 }
 
 bool has_no_master(const std::string& text) {
-  return has_pattern(text,
-                     R"(\b(?:no|without)(?: an?| any)?(?: fp32| float32| separate)? master\b)");
+  const auto said = said_in(
+      text, R"(\b(?:(?:fp32|float32|separate) )*master\b(?: weights?| cop(?:y|ies)| params?)?)");
+  return said && !*said;
 }
 
 /// With blanks for the underscores of names: grad_reduce_in_fp32.
@@ -79,6 +80,7 @@ std::optional<std::string> of_argument(const PublishedRun& run, const char* argu
 // get_mixed_precision).
 void add_state(nlohmann::ordered_json& precision, const PublishedRun& run,
                std::vector<std::string>& assumed) {
+  const nlohmann::ordered_json before = precision;
   const std::string text = words_of_state(run);
   const std::string weights = precision["weights"];
   if (const auto all = of_whole_state(text); all && *all == weights) {
@@ -98,6 +100,13 @@ void add_state(nlohmann::ordered_json& precision, const PublishedRun& run,
   put("gradients", of_argument(run, "--main-grads-dtype"));
   put("master", of_argument(run, "--main-params-dtype"));
   if (has_pattern(text, R"(\bmixed precision mode default\b)")) precision["reduction"] = "fp32";
+  if (precision == before) return;
+  std::string read;
+  for (const auto& [part, type] : precision.items()) {
+    if (before.value(part, "") == type) continue;
+    read += fmt::format("{}{} {}", read.empty() ? "" : ", ", part, type.get<std::string>());
+  }
+  assumed.push_back("read of the state: " + read);
 }
 
 }  // namespace plait

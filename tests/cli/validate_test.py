@@ -48,6 +48,16 @@ class Validate(CommandTest):
                          "nvidia-smi counts everything")
         self.assertIs(record["measured_oom"], False)
 
+    def test_what_is_denied_is_off_and_listed(self):
+        found = self.validated(changed(1, notes="torch.compile, --overlap-grad-reduce"),
+                               changed(2, notes="no torch.compile, without --overlap-grad-reduce"),
+                               changed(3))
+        asserted, denied, silent = found["records"]
+        self.assertNotEqual(asserted["predicted_s"], silent["predicted_s"])
+        self.assertEqual(denied["predicted_s"], silent["predicted_s"])
+        self.assertIn("read: torch.compile; overlap of gradients", asserted["assumed"])
+        self.assertIn("read: no torch.compile; no overlap of gradients", denied["assumed"])
+
     def test_a_model_is_the_same_in_any_spelling(self):
         falcon = {"layers": 60, "hidden": 8192, "ffn_hidden": 32768, "heads": 128, "kv_heads": 8,
                   "vocab": 65024, "seq_len": 2048}

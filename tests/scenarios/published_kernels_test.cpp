@@ -23,6 +23,10 @@ TEST(PublishedKernels, BehindFused) {
   EXPECT_EQ(kernels("fused RMSNorm and RoPE"),
             json::parse(R"({"norm": "fused", "rope": "fused"})"));
   EXPECT_EQ(kernels("fused RMSNorm=False; sharding stage 2"), json::parse(R"({"norm": "eager"})"));
+  for (const char* words : {"fused RMSNorm not used", "no fused layernorm", "without fused RMSNorm",
+                            "fused RMSNorm: off"}) {
+    EXPECT_EQ(kernels(words), json::parse(R"({"norm": "eager"})")) << words;
+  }
   EXPECT_EQ(kernels("flash attention, fused RMSNorm=True"), json::parse(R"({"norm": "fused"})"));
 }
 
@@ -37,11 +41,48 @@ TEST(PublishedKernels, OfLibraries) {
 }
 
 TEST(PublishedKernels, WordsThatNameNone) {
-  for (const char* words : {"no fused layernorm", "AdamW fused; bf16 compute", "fused",
+  for (const char* words : {"no fused kernels", "AdamW fused; bf16 compute", "fused",
                             "attention kernel: fused. MFU normalised with 312 TFLOP/s",
                             "unfused cross entropy", "fused by hand, norm by norm"}) {
     EXPECT_TRUE(kernels(words).empty()) << words << kernels(words);
   }
+}
+
+json scenario_with(const std::string& kernel) {
+  json record = published_sample();
+  record["kernel"] = kernel;
+  return json::parse(scenario_of(run_of(record)).json);
+}
+json flash_with(const std::string& kernel) {
+  return scenario_with(kernel)["workload"].value("flash_attention", json());
+}
+
+TEST(PublishedKernels, OfAttentionByTheNamesThatScenariosHave) {
+  for (const char* name : {"flash1", "flash2", "flash4", "cudnn", "sdpa", "newest"}) {
+    const json s = scenario_with(name);
+    EXPECT_EQ(s["workload"]["flash_attention"], true) << name;
+    EXPECT_EQ(s["kernels"]["attention"], name);
+  }
+}
+
+TEST(PublishedKernels, OfAttentionByTheirLibraries) {
+  for (const char* fused :
+       {"cuDNN fused attention", "TE fused attention", "xFormers memory efficient",
+        "Transformer Engine DotProductAttention", "torch SDPA (flash v2)",
+        "scaled_dot_product_attention", "FlashAttention-3"}) {
+    EXPECT_EQ(flash_with(fused), true) << fused;
+  }
+  for (const char* apart : {"fused", "torch", "eager attention", "flash attention off",
+                            "no FlashAttention", "without flash-attn", "flash_attention=False"}) {
+    EXPECT_EQ(flash_with(apart), false) << apart;
+  }
+  EXPECT_EQ(scenario_with("torch SDPA (flash v2)")["kernels"]["attention"], "flash2");
+}
+
+// A kernel of something else, or of nobody.
+TEST(PublishedKernels, UnknownWordsLeaveAttentionToTheProfile) {
+  EXPECT_TRUE(flash_with("Liger").is_null());
+  EXPECT_TRUE(flash_with("in-house").is_null());
 }
 
 }  // namespace plait::published_kernels_test

@@ -79,4 +79,11 @@ TEST(PublishedPrecision, FsdpGathersIn8BitsWhereTheRecordSaysSo) {
   EXPECT_FALSE(keeps(record));
 }
 
+TEST(PublishedPrecision, WhatIsDeniedIsNotTaken) {
+  json record = published_sample();
+  record["precision"] = "bf16, no FP8";
+  EXPECT_FALSE(
+      json::parse(scenario_of(run_of(record)).json)["workload"]["precision"].contains("matmul"));
+}
+
 }  // namespace plait::published_precision_test
