@@ -6,6 +6,7 @@
 
 #include "core/spelling.h"
 #include "scenarios/framework.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -59,6 +60,7 @@ constexpr Rule kRules[] = {
     {"Megatron-LM examples/llama", "megatron-llama"},
     {"NeMo", "nemo"},
     {"DGX Cloud", "nemo"},
+    {"Megatron-Bridge", "nemo"},
     {"Megatron", kMegatronOfItsYear},
     {"MegatronLM", kMegatronOfItsYear},
 };
@@ -70,15 +72,15 @@ constexpr Rule kSources[] = {{"MoE Parallel Folding", "megatron-core"},
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-/// Whether a text has `words` in small letters, not as a part of a longer word: "NeMo" is no part
-/// of "Nemotron". Both are in small letters.
-bool has_word(std::string_view text, std::string_view words) {
+/// Whether a text says that it is of `words`, not as a part of a longer word: "NeMo" is no part of
+/// "Nemotron", and "faster than Megatron-LM" is another software. Both are in small letters.
+bool has_word(const std::string& text, std::string_view words) {
   for (std::size_t at = text.find(words); at != std::string_view::npos;
        at = text.find(words, at + 1)) {
     const std::size_t end = at + words.size();
     const bool begins = at == 0 || !is_letter(words.front()) || !is_letter(text[at - 1]);
     const bool ends = end == text.size() || !is_letter(words.back()) || !is_letter(text[end]);
-    if (begins && ends) return true;
+    if (begins && ends && !is_denied(text, at, end)) return true;
   }
   return false;
 }
@@ -111,8 +113,9 @@ bool runs_hugging_faces(const PublishedRun& run) {
 std::string by_layout(const PublishedRun& run) {
   const PublishedLayout& p = run.layout;
   const bool split = p.tp > 1 || p.pp > 1 || p.cp > 1 || p.ep > 1;
-  const std::string words = lower_case(run.framework + run.source + p.fsdp + run.notes);
-  if (mentions(words, "deepspeed")) return split ? "megatron-deepspeed-flash" : "deepspeed-zero3";
+  const std::string words =
+      lower_case(fmt::format("{}; {}; {}; {}", run.framework, run.source, p.fsdp, run.notes));
+  if (has_word(words, "deepspeed")) return split ? "megatron-deepspeed-flash" : "deepspeed-zero3";
   if (!split) return runs_hugging_faces(run) ? "transformers" : "pytorch";
   return mentions(words, "fsdp") ? "torchtitan" : "megatron-core";
 }
@@ -123,6 +126,11 @@ ChosenProfile chosen_by_layout(const PublishedRun& run) {
   if (run.framework.empty()) return {name, fmt::format("profile: {}, by the layout", name)};
   return {name, fmt::format("profile: {}, by the layout, for \"{}\", which has none", name,
                             run.framework)};
+}
+
+/// `profile: nemo, by the source ("NeMo")`
+std::string by_words(const std::string& name, const Rule& rule, const char* place) {
+  return fmt::format("profile: {}, by the {} (\"{}\")", name, place, rule.words);
 }
 
 }  // namespace
@@ -138,12 +146,13 @@ int year_of(const PublishedRun& run) {
 
 ChosenProfile profile_of(const PublishedRun& run) {
   const std::string named = lower_case(run.framework);
+  if (named == "none") return {"", "profile: none, as the record says"};
   for (const Framework& f : frameworks()) {
     if (f.name == named) return {f.name, fmt::format("profile: {}", f.name)};
   }
   for (const Rule& rule : kSources) {
     if (!mentions(run.source, rule.words)) continue;
-    return {std::string(rule.profile), fmt::format("profile: {}, by the source", rule.profile)};
+    return {std::string(rule.profile), by_words(std::string(rule.profile), rule, "source")};
   }
   struct Place {
     const std::string& words;
@@ -155,7 +164,7 @@ ChosenProfile profile_of(const PublishedRun& run) {
     for (const Rule& rule : kRules) {
       if (!has_word(words, lower_case(rule.words))) continue;
       const std::string name = profile_of_rule(rule, run);
-      return {name, fmt::format("profile: {}, by the {}", name, place.called)};
+      return {name, by_words(name, rule, place.called)};
     }
   }
   return chosen_by_layout(run);

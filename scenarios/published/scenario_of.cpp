@@ -49,7 +49,7 @@ class ScenarioWriter {
     JsonObject out;
     out["name"] = run_.id;
     out["comment"] = run_.source;
-    out["framework"] = framework_;
+    if (!framework_.empty()) out["framework"] = framework_;
     out["model"] = model_of(run_, framework_, assumed_);
     if (recipe_.dropout) out["model"]["dropout"] = *recipe_.dropout;
     out["workload"] = workload();

@@ -55,13 +55,35 @@ TEST(PublishedFrameworks, AFrameworkAndASystemAreTwoNames) {
 
 TEST(PublishedFrameworks, WhichWasChosenIsToldAndWhatNamesNone) {
   EXPECT_TRUE(tells(record_of("nanotron"), "profile: nanotron"));
-  EXPECT_TRUE(tells(record_of("nanotron of March"), "profile: nanotron, by the framework"));
+  EXPECT_TRUE(
+      tells(record_of("nanotron of March"), "profile: nanotron, by the framework (\"nanotron\")"));
   EXPECT_TRUE(tells(record_of("abacus 3"),
                     "profile: megatron-core, by the layout, for \"abacus 3\", which has none"));
   json record = record_of("");
   EXPECT_TRUE(tells(record, "profile: megatron-core, by the layout"));
   record["source"] = "torchtitan's docs";
-  EXPECT_TRUE(tells(record, "profile: torchtitan, by the source"));
+  EXPECT_TRUE(tells(record, "profile: torchtitan, by the source (\"torchtitan\")"));
+}
+
+TEST(PublishedFrameworks, WhatARunIsComparedWithNamesNone) {
+  json record = record_of("");
+  for (const char* notes : {"12 % faster than nanotron", "without NeMo", "unlike torchtitan",
+                            "ported from C++; no DeepSpeed"}) {
+    record["notes"] = notes;
+    EXPECT_EQ(framework_of(run_of(record)), "megatron-core") << notes;
+  }
+  record["notes"] = "with NeMo";
+  EXPECT_EQ(framework_of(run_of(record)), "nemo");
+}
+
+TEST(PublishedFrameworks, MegatronBridgeIsNemos) {
+  EXPECT_EQ(profile("Megatron-Bridge 26.02"), "nemo");
+}
+
+TEST(PublishedFrameworks, ARecordMayHaveNone) {
+  const json record = record_of("none");
+  EXPECT_FALSE(json::parse(scenario_of(run_of(record)).json).contains("framework"));
+  EXPECT_TRUE(tells(record, "profile: none, as the record says"));
 }
 
 TEST(PublishedFrameworks, NanotronWaitsForTensorParallelMessagesUnlessItSaysAsync) {
