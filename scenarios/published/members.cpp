@@ -55,6 +55,7 @@ struct Misnamed {
 };
 constexpr Misnamed kMisnamed[] = {
     {"zero", "zero_stage"},
+    {"zero1", "zero_group"},
     {"zero_level", "zero_stage"},
     {"microbatch", "micro_batch"},
     {"microbatch_size", "micro_batch"},
@@ -104,15 +105,17 @@ constexpr Misnamed kMisnamed[] = {
     {"peak_memory_gb_allocated", "mem_max_allocated_bytes"},
 };
 
-bool is_field_of_scenario(std::string_view name) {
-  const std::vector<Property>& all = model_table().shape().properties;
+bool is_field(std::string_view name, const Shape& shape) {
+  const std::vector<Property>& all = shape.properties;
   return std::ranges::find(all, name, &Property::key) != all.end();
 }
 
-/// A list or an object is no value of a model's field.
-bool gives_field(const Json& member) {
+/// A list or an object is no value of a model's field; documents of a workload are one.
+bool gives_field(const RecordPart& part, const Json& member) {
+  const std::string& of = part.json().key();
+  if (of == "batch") return is_field(member.key(), workload_table().shape());
   const bool single = !member.is(Json::Kind::kList) && !member.is(Json::Kind::kObject);
-  return single && is_field_of_scenario(member.key());
+  return of == "model" && single && is_field(member.key(), model_table().shape());
 }
 
 std::string meant_by(std::string_view name, const RecordPart& part) {
@@ -140,7 +143,7 @@ void add_unread(const RecordPart& part, std::vector<std::string>& out) {
   }
   for (const Json* member : left_in(part)) {
     const std::string& name = member->key();
-    if (is_told(part, name) || (of == "model" && gives_field(*member))) continue;
+    if (is_told(part, name) || gives_field(part, *member)) continue;
     if (name.ends_with("_derived")) continue;  // from others, by who wrote the record
     out.push_back(of + (of.empty() ? "" : ".") + name + meant_by(name, part));
   }
@@ -149,10 +152,10 @@ void add_unread(const RecordPart& part, std::vector<std::string>& out) {
 
 }  // namespace
 
-std::vector<ModelField> fields_of_scenario(const RecordPart& model) {
-  std::vector<ModelField> out;
-  for (const Json* member : left_in(model)) {
-    if (gives_field(*member)) out.push_back({member->key(), json_text(*member)});
+std::vector<RecordField> fields_of_scenario(const RecordPart& part) {
+  std::vector<RecordField> out;
+  for (const Json* member : left_in(part)) {
+    if (gives_field(part, *member)) out.push_back({member->key(), json_text(*member)});
   }
   return out;
 }

@@ -9,13 +9,14 @@
 
 namespace plait {
 
-/// A member of a record's `model` that is a field of a scenario's by the same name: head_dim.
-struct ModelField {
+/// A member of a record's `model` that is a field of a scenario's by the same name: head_dim; of
+/// its `batch` one of a workload's: loss_pieces.
+struct RecordField {
   std::string name, value;  // JSON text
 };
 
-/// Those of `model` that nothing has asked for.
-std::vector<ModelField> fields_of_scenario(const RecordPart& model);
+/// Those of a `model` or a `batch` that nothing has asked for.
+std::vector<RecordField> fields_of_scenario(const RecordPart& part);
 
 /// Members that are not read, in order, with their part and what they may have been meant for:
 /// `parallel.zero (did you mean "zero_stage"?)`; and measured amounts that cannot be used, with

@@ -108,7 +108,7 @@ class ModelWriter {
     if (preset_ == nullptr && is_called(m_.name, "BERT")) add_encoder(out);
     add_modules(out);
     add_hybrid(out, run_, assumed_);
-    for (const ModelField& field : m_.fields) out[field.name] = JsonObject::parse(field.value);
+    for (const RecordField& field : m_.fields) out[field.name] = JsonObject::parse(field.value);
     return out;
   }
 
@@ -185,7 +185,7 @@ class ModelWriter {
   /// Heads that are not h / a wide, where a preset has the same sizes: Qwen3 32B, Gemma. Those of
   /// all models of Qwen3 are of 128 (head_dim of their config.json).
   void add_wider_heads(JsonObject& out) {
-    if (std::ranges::find(m_.fields, "head_dim", &ModelField::name) != m_.fields.end()) return;
+    if (std::ranges::find(m_.fields, "head_dim", &RecordField::name) != m_.fields.end()) return;
     const auto same = [this](const Preset& p) {
       const Model& m = p.model;
       return m.layers == m_.layers && m.hidden == m_.hidden && m.heads == m_.heads &&

@@ -66,6 +66,7 @@ PublishedLayout layout_of(RecordPart& p) {
   out.etp = p.count("etp", 0);
   out.sequence_parallel = p.flag("sp");
   if (p.number("zero_stage")) out.zero_stage = p.count("zero_stage", 0);
+  out.zero_group = p.count("zero_group", 0);
   out.chunks = p.count("vpp", 0);
   out.most_chunks = p.text("vpp").starts_with("max");
   out.schedule = p.kind("schedule");
@@ -84,12 +85,14 @@ struct MemoryKey {
   MemoryStatistic statistic;
 };
 constexpr double kGib = 1024.0 * 1024 * 1024;
+constexpr std::string_view kInGb = "peak_memory_gb";
+/// The exact ones first: of several members the first counts.
 constexpr MemoryKey kMemoryKeys[] = {
     {"mem_max_allocated_bytes", 1, MemoryStatistic::kAllocated},
     {"peak_memory_gib", kGib, MemoryStatistic::kReserved},
     {"peak_memory_mib", 1024.0 * 1024, MemoryStatistic::kDevice},
     {"peak_memory_gb_nvidia_smi", kGib, MemoryStatistic::kDevice},
-    {"peak_memory_gb", kGib, MemoryStatistic::kReserved},
+    {kInGb, kGib, MemoryStatistic::kReserved},
 };
 
 void read_memory(RecordPart& m, Measured& out) {
@@ -98,6 +101,7 @@ void read_memory(RecordPart& m, Measured& out) {
     if (!value || out.memory_bytes) continue;
     out.memory_bytes = *value * k.unit;
     out.memory_statistic = k.statistic;
+    out.memory_in_gb = k.key == kInGb;
   }
 }
 
@@ -202,6 +206,7 @@ void read_batch(RecordPart& b, PublishedRun& out) {
   out.global_batch = b.count("global_batch", 0);
   out.micro_batch = b.count("micro_batch", 0);
   const std::int64_t parts = out.replicas() * b.count("grad_accum", 0);
+  out.workload_fields = fields_of_scenario(b);
   const bool follows = parts > 0 && out.global_batch % parts == 0;
   if (out.micro_batch == 0 && follows) out.micro_batch = out.global_batch / parts;
 }

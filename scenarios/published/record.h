@@ -33,7 +33,7 @@ struct PublishedModel {
   std::string attention;  // "MLA"
   bool gated_mlp = false;
   std::optional<bool> tied_embeddings;
-  std::vector<ModelField> fields;  // that go into a scenario as they are
+  std::vector<RecordField> fields;  // that go into a scenario as they are
 };
 
 struct PublishedLayout {
@@ -42,8 +42,9 @@ struct PublishedLayout {
   std::int64_t ep = 1, etp = 0;  // ranks per expert mesh; etp 0: not published
   std::optional<bool> sequence_parallel;
   std::optional<std::int64_t> zero_stage;
-  std::int64_t chunks = 0;   // virtual stages per rank; 0: not published
-  bool most_chunks = false;  // "max (1 layer per chunk)"
+  std::int64_t zero_group = 0;  // replicas that share what it shards; 0: all
+  std::int64_t chunks = 0;      // virtual stages per rank; 0: not published
+  bool most_chunks = false;     // "max (1 layer per chunk)"
   std::string schedule, fsdp, offload;
 };
 
@@ -59,6 +60,7 @@ struct Measured {
   std::optional<double> memory_bytes;
   MemoryStatistic memory_statistic = MemoryStatistic::kReserved;
   bool memory_of_last_rank = false;  // else of the fullest
+  bool memory_in_gb = false;         // 2^30 bytes or 10^9: the source does not say
 };
 
 struct PublishedRun {
@@ -71,6 +73,7 @@ struct PublishedRun {
   PublishedLayout layout;
   bool has_layout = true;                          // it is published
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences; 0: not published
+  std::vector<RecordField> workload_fields;        // that go into a scenario as they are
   std::string precision, recompute, optimizer;
   std::optional<PassProfile> profile;  // of a stage's passes, in ms; `kept` is not published
   Measured measured;

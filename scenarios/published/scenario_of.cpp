@@ -16,10 +16,10 @@
 #include "scenarios/published/model_names.h"
 #include "scenarios/published/model_of.h"
 #include "scenarios/published/phrases.h"
-#include "scenarios/published/pipeline_of.h"
 #include "scenarios/published/precision_of.h"
 #include "scenarios/published/recipe_of.h"
 #include "scenarios/published/recompute_of.h"
+#include "scenarios/published/strategy_of.h"
 
 namespace plait {
 namespace {
@@ -41,6 +41,7 @@ class ScenarioWriter {
     }
     if (std::string read = phrases_read(run); !read.empty()) assumed_.push_back(std::move(read));
     if (!attention_.told.empty()) assumed_.push_back(attention_.told);
+    if (run.measured.memory_in_gb) assumed_.emplace_back("measured memory: GB of 2^30 bytes");
     for (const std::string& member : run.unread) assumed_.push_back("not read: " + member);
   }
 
@@ -53,7 +54,7 @@ class ScenarioWriter {
     out["model"] = model_of(run_, framework_, assumed_);
     if (recipe_.dropout) out["model"]["dropout"] = *recipe_.dropout;
     out["workload"] = workload();
-    out["strategy"] = strategy();
+    out["strategy"] = strategy_of(run_, framework_, recipe_, assumed_);
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
     if (JsonObject h = host(); !h.empty()) out["host"] = std::move(h);
     if (JsonObject m = memory(); !m.empty()) out["memory"] = std::move(m);
@@ -77,7 +78,7 @@ class ScenarioWriter {
       throw NotRepresentable("a list of layers with and without experts is not planned yet");
     }
     if (m_.experts > 0) refuse_other_mixtures();
-    if (!p_.offload.empty() && offload().empty()) {
+    if (!p_.offload.empty() && offload_of(p_).empty()) {
       throw NotRepresentable(fmt::format("offload of another kind: {}", p_.offload));
     }
   }
@@ -113,6 +114,7 @@ class ScenarioWriter {
     // waits.
     const std::string& schedule = p_.schedule;
     if (schedule.starts_with("ZB") && !mentions(schedule, "sync")) out["gradient_clipping"] = false;
+    for (const RecordField& f : run_.workload_fields) out[f.name] = JsonObject::parse(f.value);
     return out;
   }
 
@@ -180,16 +182,6 @@ class ScenarioWriter {
     return blackwell && mentions(run_.source, "Megatron-Bridge") && is_called(m_.name, "tokendrop");
   }
 
-  /// torchtitan's enable_async_tensor_parallel.
-  bool async_tensor_parallel() const {
-    return p_.tp > 1 && framework_ != "nanotron" && says(run_, Phrase::kAsyncTensor);
-  }
-
-  /// nanotron's tp_linear_async_communication, which its profile has off.
-  bool sends_beside_products() const {
-    return p_.tp > 1 && framework_ == "nanotron" && says(run_, Phrase::kAsyncTensor);
-  }
-
   /// Where the record names kernels.
   JsonObject kernels() {
     JsonObject out;
@@ -199,7 +191,8 @@ class ScenarioWriter {
     if (attention_.eager_softmax) out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";
-    if (async_tensor_parallel()) out["sequence"] = "fused";  // gathered in pieces, in their place
+    if (sends_in_pieces(run_, framework_))
+      out["sequence"] = "fused";  // gathered in pieces, in their place
     if (mentions(run_.precision, "FP8-CS") || mentions(run_.notes, "_FP8_CS_"))
       out["amax"] = "eager";
     if (m_.experts > 0) add_routing(out);
@@ -241,136 +234,6 @@ class ScenarioWriter {
       out["workspaces"] = 4;
       out["library_workspaces"] = 0;
     }
-    return out;
-  }
-
-  /// Weights sharded over `ranks`, or over groups of them.
-  void add_shards(JsonObject& out, std::int64_t ranks) {
-    const std::int64_t group = ranks_of_a_copy();
-    const bool in_groups = group > 0 && ranks % group == 0;
-    const std::int64_t shards = in_groups ? group : ranks;
-    if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
-    out["fsdp"] = shards;
-    // Over cp, or over the ranks of different experts.
-    if (shards == 1 && run_.replicas() * p_.cp > 1 && !in_groups) out["zero_stage"] = 3;
-  }
-
-  JsonObject strategy() {
-    JsonObject out = {{"pp", p_.pp}, {"tp", p_.tp}};
-    if (p_.cp > 1) out["cp"] = p_.cp;
-    if (p_.cp > 1 && exchanges_heads()) out["context"] = "ulysses";
-    const bool copies = m_.experts > 0 && p_.etp > 0 && p_.etp < p_.tp;  // along tp, or others
-    const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
-    if (recipe_.gathers_tokens) out["expert_dispatch"] = "all_gather";
-    const std::int64_t zero = zero_stage();
-    const bool sharded = zero == 3;
-    if (sharded) {
-      add_shards(out, run_.replicas() / ep);
-    } else {
-      if (p_.dp > 0) out["dp"] = p_.dp / ep;
-      if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
-    }
-    if (p_.tp > 1) out["sequence_parallel"] = splits_sequences();
-    out["recompute"] = recompute_of(run_, framework_, recipe_, assumed_);
-    const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
-    if (sends_beside_products()) out["tensor"] = "weight-grad";
-    if (megatrons || async_tensor_parallel()) {
-      if (recomputes_ops(out["recompute"])) {
-        assumed_.emplace_back("tensor parallelism in pieces: not with recomputation op by op");
-      } else {
-        out["tensor"] = "ring";
-      }
-    }
-    if (!p_.offload.empty()) out["offload"] = offload();
-    if (recipe_.overlaps_gradients) {
-      out["data"] = {{"overlap", true}, {"overlap_gathers", recipe_.overlaps_gathers}};
-    }
-    if (recipe_.overlaps_gathers && sharded) out["fsdp_options"] = {{"prefetch", 1}};
-    if (sharded && scales_early(run_)) out["fsdp_options"]["early_scales"] = true;
-    if (sharded && p_.pp > 1 && framework_.starts_with("torchtitan")) {
-      // torchtitan/parallelisms/parallelize_llama.py, apply_fsdp, pp_enabled.
-      out["fsdp_options"]["reshard_after_forward"] = false;
-      assumed_.emplace_back("gathered weights stay in a pipeline: torchtitan's default");
-    }
-    if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, framework_, recipe_, assumed_);
-    if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
-    return out;
-  }
-
-  /// Megatron-LM wants it beside experts, and where messages go in pieces
-  /// (megatron/training/arguments.py).
-  bool splits_sequences() {
-    if (p_.sequence_parallel) return *p_.sequence_parallel;
-    const bool wanted = m_.experts > 0 || recipe_.overlaps_tensor;
-    if (wanted) assumed_.emplace_back("sequence parallelism: with experts and overlap");
-    return wanted;
-  }
-
-  /// DeepSpeed-Ulysses, wherever the record says so.
-  bool exchanges_heads() const {
-    return mentions(
-        lower_case(fmt::format("{}; {}; {}; {}", run_.source, run_.framework, p_.fsdp, run_.notes)),
-        "ulysses");
-  }
-
-  /// PyTorch's and DeepSpeed's words for what is sharded.
-  std::int64_t zero_stage() {
-    if (p_.zero_stage) return *p_.zero_stage;
-    if (p_.fsdp.empty()) return 0;
-    const std::string words = lower_case(p_.fsdp);
-    const auto says = [&](std::initializer_list<const char*> any) {
-      return std::ranges::any_of(any, [&](const char* word) { return mentions(words, word); });
-    };
-    const std::int64_t stage = says({"no_shard", "ddp"})                        ? 0
-                               : says({"zero-1", "zero1", "zero 1"})            ? 1
-                               : says({"grad_op", "zero-2", "zero2", "zero 2"}) ? 2
-                                                                                : 3;
-    assumed_.push_back(fmt::format("sharded data parallelism: ZeRO stage {}", stage));
-    return stage;
-  }
-
-  /// Which hold the weights of a model together: those of a node with PyTorch's HYBRID_SHARD. 0:
-  /// all.
-  std::int64_t ranks_of_a_copy() const {
-    if (recipe_.shards > 0) return recipe_.shards;
-    const bool hybrid = mentions(lower_case(p_.fsdp), "hybrid");
-    return hybrid ? std::max<std::int64_t>(1, run_.gpus_per_node / (p_.tp * p_.cp)) : 0;
-  }
-
-  /// Megatron-LM counts the ranks of an expert mesh, whose expert-parallel groups are ranks side by
-  /// side: those along tp that do not split the same expert, then those along cp, then replicas.
-  /// Writes the axis ep and returns its size.
-  std::int64_t experts(JsonObject& out) const {
-    const std::int64_t split = p_.etp > 0 ? p_.etp : p_.tp;  // ranks of an expert
-    if (p_.tp % split != 0) {
-      throw NotRepresentable("experts split over more ranks than the rest are not planned yet");
-    }
-    const std::int64_t beside = p_.tp / split, folded = p_.cp * beside;
-    const std::int64_t ep = p_.ep / folded;
-    if (ep * folded != p_.ep || (p_.dp > 0 && p_.dp % ep != 0)) {
-      throw NotRepresentable("expert-parallel groups across half of an axis are not planned yet");
-    }
-    out["ep"] = ep;
-    if (folded > 1)
-      out["expert_axes"] = std::string(p_.cp > 1 ? "cp+" : "") + "ep" + (beside > 1 ? "+tp" : "");
-    if (beside > 1 && split > 1) out["expert_tp"] = split;
-    return ep;
-  }
-
-  /// "optimizer to CPU (CPU AdamW)", "ZeRO-Infinity, parameters and optimizer to NVMe", "activation
-  /// offload 40 layers"; of another kind: nothing.
-  JsonObject offload() const {
-    const std::string text = lower_case(p_.offload);
-    static const std::regex kActivations(R"(activation offload (\S+).*)");
-    std::smatch found;
-    if (std::regex_match(text, found, kActivations))
-      return {{"activations", "cpu"}, {"activation_layers", count_in(text, found.str(1))}};
-    const bool drives = mentions(text, "nvme");
-    if (!drives && !mentions(text, "cpu") && !mentions(text, "host")) return {};
-    const char* where = drives ? "nvme" : "cpu";
-    JsonObject out;
-    if (mentions(text, "optimizer") || mentions(text, "zero-offload")) out["optimizer"] = where;
-    if (mentions(text, "param")) out.update({{"optimizer", where}, {"parameters", where}});
     return out;
   }
 

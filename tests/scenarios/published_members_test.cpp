@@ -29,6 +29,42 @@ TEST(PublishedMembers, OfAModelThatAScenarioHasGoThere) {
   EXPECT_TRUE(unread(record).empty());
 }
 
+TEST(PublishedMembers, OfABatchThatAWorkloadHasGoThere) {
+  json record = published_sample();
+  record["batch"]["loss_pieces"] = 4;
+  record["batch"]["documents"] = {{"length", 256}};
+  const json workload = json::parse(scenario_of(run_of(record)).json)["workload"];
+  EXPECT_EQ(workload["loss_pieces"], 4);
+  EXPECT_EQ(workload["documents"], json::parse(R"({"length": 256})"));
+  EXPECT_TRUE(unread(record).empty());
+}
+
+// 16 replicas that share the optimizer's state by eights, as two instances of it.
+TEST(PublishedMembers, AGroupThatSharesWhatIsShardedIsAnAxis) {
+  json record = published_sample();
+  for (const int stage : {1, 3}) {
+    record["parallel"] = {{"dp", 16}, {"zero_stage", stage}, {"zero_group", 8}};
+    const json strategy = json::parse(scenario_of(run_of(record)).json)["strategy"];
+    EXPECT_EQ(strategy["dp"], 2);
+    EXPECT_EQ(strategy["fsdp"], 8);
+    EXPECT_EQ(strategy.value("zero_stage", 3), stage);
+  }
+}
+
+// torch.cuda.max_memory_allocated of one CI run: 4,702,430,720 bytes.
+TEST(PublishedMembers, OfTwoMemoriesTheExactOneCounts) {
+  json record = published_sample();
+  const auto told = [&record] {
+    const std::vector<std::string> all = scenario_of(run_of(record)).assumed;
+    return std::ranges::count(all, "measured memory: GB of 2^30 bytes");
+  };
+  record["measured"] = {{"peak_memory_gb", 4.7024}};
+  EXPECT_EQ(told(), 1);
+  record["measured"]["mem_max_allocated_bytes"] = 4'702'430'720;
+  EXPECT_EQ(*run_of(record).measured.memory_bytes, 4'702'430'720);
+  EXPECT_EQ(told(), 0);
+}
+
 // Qwen3 32B: 64 layers of 5,120, 64 heads; 5120 / 64 is 80.
 TEST(PublishedMembers, HeadsThatAreNotSaidAreThoseOfThePresetWithTheSameSizes) {
   json record = published_sample();

@@ -1,0 +1,196 @@
+#include "scenarios/published/strategy_of.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <regex>
+
+#include "core/spelling.h"
+#include "scenarios/published/not_representable.h"
+#include "scenarios/published/phrases.h"
+#include "scenarios/published/pipeline_of.h"
+#include "scenarios/published/precision_of.h"
+#include "scenarios/published/recompute_of.h"
+
+namespace plait {
+namespace {
+
+using JsonObject = nlohmann::ordered_json;
+
+/// nanotron's tp_linear_async_communication, which its profile has off.
+bool sends_beside_products(const PublishedRun& run, const std::string& framework) {
+  return run.layout.tp > 1 && framework == "nanotron" && says(run, Phrase::kAsyncTensor);
+}
+
+class StrategyWriter {
+ public:
+  StrategyWriter(const PublishedRun& run, const std::string& framework, const Recipe& recipe,
+                 std::vector<std::string>& assumed)
+      : run_(run),
+        m_(run.model),
+        p_(run.layout),
+        framework_(framework),
+        recipe_(recipe),
+        assumed_(assumed) {}
+
+  JsonObject write() {
+    JsonObject out = {{"pp", p_.pp}, {"tp", p_.tp}};
+    if (p_.cp > 1) out["cp"] = p_.cp;
+    if (p_.cp > 1 && exchanges_heads()) out["context"] = "ulysses";
+    const bool copies = m_.experts > 0 && p_.etp > 0 && p_.etp < p_.tp;  // along tp, or others
+    const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
+    if (recipe_.gathers_tokens) out["expert_dispatch"] = "all_gather";
+    const std::int64_t zero = zero_stage();
+    const bool sharded = zero == 3;
+    if (sharded) {
+      add_shards(out, run_.replicas() / ep);
+    } else {
+      add_replicas(out, ep, zero);
+    }
+    if (p_.tp > 1) out["sequence_parallel"] = splits_sequences();
+    out["recompute"] = recompute_of(run_, framework_, recipe_, assumed_);
+    const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
+    if (sends_beside_products(run_, framework_)) out["tensor"] = "weight-grad";
+    if (megatrons || sends_in_pieces(run_, framework_)) {
+      if (recomputes_ops(out["recompute"])) {
+        assumed_.emplace_back("tensor parallelism in pieces: not with recomputation op by op");
+      } else {
+        out["tensor"] = "ring";
+      }
+    }
+    if (!p_.offload.empty()) out["offload"] = offload_of(p_);
+    if (recipe_.overlaps_gradients) {
+      out["data"] = {{"overlap", true}, {"overlap_gathers", recipe_.overlaps_gathers}};
+    }
+    if (recipe_.overlaps_gathers && sharded) out["fsdp_options"] = {{"prefetch", 1}};
+    if (sharded && scales_early(run_)) out["fsdp_options"]["early_scales"] = true;
+    if (sharded && p_.pp > 1 && framework_.starts_with("torchtitan")) {
+      // torchtitan/parallelisms/parallelize_llama.py, apply_fsdp, pp_enabled.
+      out["fsdp_options"]["reshard_after_forward"] = false;
+      assumed_.emplace_back("gathered weights stay in a pipeline: torchtitan's default");
+    }
+    if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, framework_, recipe_, assumed_);
+    if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
+    return out;
+  }
+
+ private:
+  /// Weights sharded over `ranks`, or over groups of them.
+  void add_shards(JsonObject& out, std::int64_t ranks) {
+    const std::int64_t group = ranks_of_a_copy();
+    const bool in_groups = group > 0 && ranks % group == 0;
+    const std::int64_t shards = in_groups ? group : ranks;
+    if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
+    out["fsdp"] = shards;
+    // Over cp, or over the ranks of different experts.
+    if (shards == 1 && run_.replicas() * p_.cp > 1 && !in_groups) out["zero_stage"] = 3;
+  }
+
+  /// Of Megatron-LM's several instances of the distributed optimizer each has the ranks of a group.
+  void add_replicas(JsonObject& out, std::int64_t ep, std::int64_t zero) const {
+    const std::int64_t ranks = run_.replicas() / ep, group = p_.zero_group;
+    if (zero > 0 && group > 0 && group < ranks && ranks % group == 0) {
+      out.update({{"dp", ranks / group}, {"fsdp", group}, {"zero_stage", zero}});
+      return;
+    }
+    if (p_.dp > 0) out["dp"] = p_.dp / ep;
+    if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
+  }
+
+  /// Megatron-LM wants it beside experts, and where messages go in pieces
+  /// (megatron/training/arguments.py).
+  bool splits_sequences() {
+    if (p_.sequence_parallel) return *p_.sequence_parallel;
+    const bool wanted = m_.experts > 0 || recipe_.overlaps_tensor;
+    if (wanted) assumed_.emplace_back("sequence parallelism: with experts and overlap");
+    return wanted;
+  }
+
+  /// DeepSpeed-Ulysses, wherever the record says so.
+  bool exchanges_heads() const {
+    return mentions(
+        lower_case(fmt::format("{}; {}; {}; {}", run_.source, run_.framework, p_.fsdp, run_.notes)),
+        "ulysses");
+  }
+
+  /// PyTorch's and DeepSpeed's words for what is sharded.
+  std::int64_t zero_stage() {
+    if (p_.zero_stage) return *p_.zero_stage;
+    if (p_.fsdp.empty()) return 0;
+    const std::string words = lower_case(p_.fsdp);
+    const auto says = [&](std::initializer_list<const char*> any) {
+      return std::ranges::any_of(any, [&](const char* word) { return mentions(words, word); });
+    };
+    const std::int64_t stage = says({"no_shard", "ddp"})                        ? 0
+                               : says({"zero-1", "zero1", "zero 1"})            ? 1
+                               : says({"grad_op", "zero-2", "zero2", "zero 2"}) ? 2
+                                                                                : 3;
+    assumed_.push_back(fmt::format("sharded data parallelism: ZeRO stage {}", stage));
+    return stage;
+  }
+
+  /// Which hold the weights of a model together: those of a node with PyTorch's HYBRID_SHARD. 0:
+  /// all.
+  std::int64_t ranks_of_a_copy() const {
+    if (p_.zero_group > 0) return p_.zero_group;
+    if (recipe_.shards > 0) return recipe_.shards;
+    const bool hybrid = mentions(lower_case(p_.fsdp), "hybrid");
+    return hybrid ? std::max<std::int64_t>(1, run_.gpus_per_node / (p_.tp * p_.cp)) : 0;
+  }
+
+  /// Megatron-LM counts the ranks of an expert mesh, whose expert-parallel groups are ranks side by
+  /// side: those along tp that do not split the same expert, then those along cp, then replicas.
+  /// Writes the axis ep and returns its size.
+  std::int64_t experts(JsonObject& out) const {
+    const std::int64_t split = p_.etp > 0 ? p_.etp : p_.tp;  // ranks of an expert
+    if (p_.tp % split != 0) {
+      throw NotRepresentable("experts split over more ranks than the rest are not planned yet");
+    }
+    const std::int64_t beside = p_.tp / split, folded = p_.cp * beside;
+    const std::int64_t ep = p_.ep / folded;
+    if (ep * folded != p_.ep || (p_.dp > 0 && p_.dp % ep != 0)) {
+      throw NotRepresentable("expert-parallel groups across half of an axis are not planned yet");
+    }
+    out["ep"] = ep;
+    if (folded > 1)
+      out["expert_axes"] = std::string(p_.cp > 1 ? "cp+" : "") + "ep" + (beside > 1 ? "+tp" : "");
+    if (beside > 1 && split > 1) out["expert_tp"] = split;
+    return ep;
+  }
+
+  const PublishedRun& run_;
+  const PublishedModel& m_;
+  const PublishedLayout& p_;
+  const std::string& framework_;
+  const Recipe& recipe_;
+  std::vector<std::string>& assumed_;
+};
+
+}  // namespace
+
+JsonObject strategy_of(const PublishedRun& run, const std::string& framework, const Recipe& recipe,
+                       std::vector<std::string>& assumed) {
+  return StrategyWriter(run, framework, recipe, assumed).write();
+}
+
+JsonObject offload_of(const PublishedLayout& layout) {
+  const std::string text = lower_case(layout.offload);
+  static const std::regex kActivations(R"(activation offload (\S+).*)");
+  std::smatch found;
+  if (std::regex_match(text, found, kActivations))
+    return {{"activations", "cpu"}, {"activation_layers", count_in(text, found.str(1))}};
+  const bool drives = mentions(text, "nvme");
+  if (!drives && !mentions(text, "cpu") && !mentions(text, "host")) return {};
+  const char* where = drives ? "nvme" : "cpu";
+  JsonObject out;
+  if (mentions(text, "optimizer") || mentions(text, "zero-offload")) out["optimizer"] = where;
+  if (mentions(text, "param")) out.update({{"optimizer", where}, {"parameters", where}});
+  return out;
+}
+
+bool sends_in_pieces(const PublishedRun& run, const std::string& framework) {
+  return run.layout.tp > 1 && framework != "nanotron" && says(run, Phrase::kAsyncTensor);
+}
+
+}  // namespace plait
