@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "core/spelling.h"
+#include "scenarios/published/adapters_of.h"
 #include "scenarios/published/not_representable.h"
 #include "scenarios/published/phrases.h"
 #include "scenarios/published/pipeline_of.h"
@@ -55,6 +56,8 @@ class StrategyWriter {
     if (megatrons || sends_in_pieces(run_, framework_)) {
       if (recomputes_ops(out["recompute"])) {
         assumed_.emplace_back("tensor parallelism in pieces: not with recomputation op by op");
+      } else if (has_adapters(run_)) {  // which no plan has beside it (S163)
+        assumed_.emplace_back("tensor parallelism in pieces: not beside adapters");
       } else {
         out["tensor"] = "ring";
       }

@@ -107,6 +107,17 @@ json record_of_adapters(const char* precision) {
   return record;
 }
 
+// Which no plan has: the record is predicted without, and says so.
+TEST(PublishedAdapters, TensorParallelMessagesAreWholeBesideThem) {
+  json record = record_of_adapters("BF16");
+  record["notes"] = "TP_COMM_OVERLAP";
+  const RecordScenario written = scenario_of(run_of(record));
+  const Scenario s = parse_scenario(written.json, "sample");
+  EXPECT_TRUE(validate(make_plan(s.model, s.workload, s.strategy)).empty());
+  EXPECT_EQ(
+      std::ranges::count(written.assumed, "tensor parallelism in pieces: not beside adapters"), 1);
+}
+
 TEST(PublishedAdapters, BesideNarrowProductsArePlannedAsTheRecipeKeepsItsWeights) {
   struct Case {
     const char* precision;
