@@ -6,7 +6,7 @@ import re
 import zlib
 from pathlib import Path
 
-PROVENANCE = Path(__file__).resolve().parent.parent.parent / "cli" / "provenance.cpp"
+PROVENANCE = Path(__file__).resolve().parent.parent.parent / "prediction" / "provenance.cpp"
 AIM = 0.8  # share of runs that the band is to hold
 STEP = 0.025  # eight sources say no more
 # Their authors warn of errors of 40 % of their own.

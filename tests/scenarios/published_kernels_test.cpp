@@ -79,6 +79,19 @@ TEST(PublishedKernels, OfAttentionByTheirLibraries) {
   EXPECT_EQ(scenario_with("torch SDPA (flash v2)")["kernels"]["attention"], "flash2");
 }
 
+// The compiler makes one kernel of scale, mask and softmax, which PyTorch runs one by one.
+TEST(PublishedKernels, CompilingLayersMakesOneOfTheSoftmaxToo) {
+  json record = published_sample();
+  record["kernel"] = "torch";
+  const auto softmax = [&] {
+    return json::parse(scenario_of(run_of(record)).json)["kernels"]["softmax"];
+  };
+  record["notes"] = "torch.compile=False";
+  EXPECT_EQ(softmax(), "eager");
+  record["notes"] = "torch.compile";
+  EXPECT_EQ(softmax(), "fused");
+}
+
 // A kernel of something else, or of nobody.
 TEST(PublishedKernels, UnknownWordsLeaveAttentionToTheProfile) {
   EXPECT_TRUE(flash_with("Liger").is_null());

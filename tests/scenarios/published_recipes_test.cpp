@@ -63,4 +63,17 @@ TEST(PublishedRecipes, DgxCloudsNemotron340bHadFlashAttention2) {
   EXPECT_EQ(kernel("README_15b.md @v24.11.1"), FlashKernel::kNewest);
 }
 
+// NeMo's pages of 2024 fine-tune on SQuAD, packed: attention stays within documents.
+TEST(PublishedRecipes, NemoFineTunesOnPackedDocuments) {
+  json record = published_sample();
+  record["source"] =
+      "NVIDIA NeMo docs docs/source/performance/performance_summary.md; Finetuning SFT";
+  const RecordScenario tuned = scenario_of(run_of(record));
+  EXPECT_EQ(parse_scenario(tuned.json, "sample").workload.documents.length, 195);
+  EXPECT_TRUE(assumes(tuned, "documents: SQuAD's"));
+  record["source"] = "NVIDIA NeMo docs docs/source/performance/performance_summary.md; Pretraining";
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").workload.documents.length,
+            0);
+}
+
 }  // namespace plait::published_recipes_test
