@@ -47,7 +47,7 @@ std::vector<std::int64_t> ranks_of(const ExportOptions& options, const Plan& pla
     for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) ranks.push_back(r);
   }
   std::ranges::sort(ranks);
-  ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   std::vector<std::int64_t> ops;  // of a rank of each stage
   for (std::size_t s = 0; s < plan.programs.size(); ++s) ops.push_back(op_count(plan, s));
   std::int64_t nodes = 0;
