@@ -33,11 +33,11 @@ ClassUses class_uses(const Network& network, const LinkTraffic& traffic, double 
 
 }  // namespace
 
-std::vector<LinkUse> link_use(const Scenario& s, const Prediction& p) {
+std::vector<BusyLinks> link_use(const Scenario& s, const Prediction& p) {
   const auto network = make_network(s.cluster, routing_of(s.cluster));
   const LinkTraffic traffic = link_traffic(p.plan, s.cluster, costs_of(s), s.placement, *network);
   const ClassUses uses = class_uses(*network, traffic, p.report.step_time_s);
-  std::vector<LinkUse> out;
+  std::vector<BusyLinks> out;
   for (std::size_t c = 0; c < uses.size(); ++c) {
     const ClassUse& use = uses[c];
     if (!(use.most > 0)) continue;

@@ -9,6 +9,6 @@
 namespace plait {
 
 /// For each class of links that the step uses, NVLink first.
-std::vector<LinkUse> link_use(const Scenario& scenario, const Prediction& prediction);
+std::vector<BusyLinks> link_use(const Scenario& scenario, const Prediction& prediction);
 
 }  // namespace plait

@@ -6,9 +6,9 @@
 
 namespace plait {
 
-std::string link_use_json(const std::vector<LinkUse>& uses) {
+std::string link_use_json(const std::vector<BusyLinks>& uses) {
   std::vector<std::string> out;
-  for (const LinkUse& use : uses) {
+  for (const BusyLinks& use : uses) {
     out.push_back(fmt::format(
         R"({{"link":{},"links":{},"busiest":{},"bandwidth_bytes_per_s":{},"bytes":{:.0f},)"
         R"("message_bytes":{:.0f},"utilisation":{},"mean_utilisation":{}}})",

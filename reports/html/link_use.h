@@ -10,7 +10,7 @@
 namespace plait {
 
 /// Of one class of links: its busiest link, by the bytes of one step in the link's own direction.
-struct LinkUse {
+struct BusyLinks {
   LinkClass link = {};
   std::int64_t links = 0;
   std::string busiest;   // "node 0: device 3 -> nvswitch 0"
@@ -24,6 +24,6 @@ struct LinkUse {
 /// [{"link": "nvlink", "links": 128, "busiest": "node 0: device 3 -> nvswitch 0",
 ///   "bandwidth_bytes_per_s": ..., "bytes": ..., "message_bytes": ..., "utilisation": ...,
 ///   "mean_utilisation": ...}, ...]
-std::string link_use_json(const std::vector<LinkUse>& uses);
+std::string link_use_json(const std::vector<BusyLinks>& uses);
 
 }  // namespace plait
