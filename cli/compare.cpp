@@ -49,7 +49,7 @@ struct ComparedTask {
 
 /// A row and, for a page, its timeline and the memory of its ranks as JSON.
 struct ComparedRow {
-  Candidate candidate;
+  ComparedScenario candidate;
   std::string timeline, memory;
 };
 
@@ -152,7 +152,7 @@ std::vector<ComparedRow> evaluate_all(const std::vector<ComparedTask>& tasks, in
   return out;
 }
 
-std::string rendered(const std::vector<Candidate>& candidates, const OutputOptions& output) {
+std::string rendered(const std::vector<ComparedScenario>& candidates, const OutputOptions& output) {
   switch (output.kind()) {
     case Format::kJson: return comparison_json(candidates);
     case Format::kCsv: return comparison_csv(candidates);
@@ -161,7 +161,7 @@ std::string rendered(const std::vector<Candidate>& candidates, const OutputOptio
   return "";
 }
 
-void save_page(const std::string& file, const std::vector<Candidate>& candidates,
+void save_page(const std::string& file, const std::vector<ComparedScenario>& candidates,
                const std::vector<ComparedRow>& rows, const std::string& command_line) {
   if (file.empty()) return;
   RunFacts facts;
@@ -189,7 +189,7 @@ int compare(const CompareOptions& options, const std::string& command_line) {
   const std::vector<Source> sources = read_sources(options.files);
   const std::vector<ComparedRow> rows =
       evaluate_all(tasks_of(options, sources), options.jobs, command_line);
-  std::vector<Candidate> candidates;
+  std::vector<ComparedScenario> candidates;
   for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
   save_page(options.html, candidates, rows, command_line);
   print_result(options.output, rendered(candidates, options.output));

@@ -44,7 +44,7 @@ std::vector<TableColumn> columns_of(const CompareExtra& extra) {
   return out;
 }
 
-TableRow row_of(const Candidate& c, const Report* reference, const CompareExtra& extra) {
+TableRow row_of(const ComparedScenario& c, const Report* reference, const CompareExtra& extra) {
   if (!c.report || reference == nullptr) return {c.label, {}, c.reason};
   const Report& r = *c.report;
   TableRow out = {c.label,
@@ -110,7 +110,7 @@ std::vector<Difference> differences(const Report& from, const Report& to) {
   return out;
 }
 
-std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates) {
+std::optional<std::size_t> reference_of(const std::vector<ComparedScenario>& candidates) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (candidates[i].report) return i;
   }
@@ -137,16 +137,17 @@ double time_per_token_difference(const Report& report, const Report& reference) 
   return report.tokens_per_s > 0 ? reference.tokens_per_s / report.tokens_per_s - 1 : 0;
 }
 
-std::string comparison_text(const std::vector<Candidate>& candidates, const TerminalStyle& style) {
+std::string comparison_text(const std::vector<ComparedScenario>& candidates,
+                            const TerminalStyle& style) {
   const std::optional<std::size_t> first = reference_of(candidates);
   const Report* reference = first ? &*candidates[*first].report : nullptr;
   std::vector<TableRow> rows;
   std::vector<const Report*> reports;
-  for (const Candidate& c : candidates) {
+  for (const ComparedScenario& c : candidates) {
     if (c.report) reports.push_back(&*c.report);
   }
   const CompareExtra extra = extra_of(reports);
-  for (const Candidate& c : candidates) rows.push_back(row_of(c, reference, extra));
+  for (const ComparedScenario& c : candidates) rows.push_back(row_of(c, reference, extra));
   std::vector<Line> lines = table_lines("", columns_of(extra), std::move(rows), style.width);
   if (const std::string sizes = sizes_of(reports); !sizes.empty()) {
     lines.emplace_back();
@@ -158,11 +159,11 @@ std::string comparison_text(const std::vector<Candidate>& candidates, const Term
   return render(lines, style);
 }
 
-std::string comparison_json(const std::vector<Candidate>& candidates) {
+std::string comparison_json(const std::vector<ComparedScenario>& candidates) {
   using Tree = nlohmann::ordered_json;
   const std::optional<std::size_t> first = reference_of(candidates);
   Tree rows = Tree::array();
-  for (const Candidate& c : candidates) {
+  for (const ComparedScenario& c : candidates) {
     Tree row = {{"label", c.label}, {"planned", c.report.has_value()}};
     if (c.report) {
       row["step_time_difference"] = step_time_difference(*c.report, *candidates[*first].report);
@@ -177,13 +178,13 @@ std::string comparison_json(const std::vector<Candidate>& candidates) {
   return json_text(out);
 }
 
-std::string comparison_csv(const std::vector<Candidate>& candidates) {
+std::string comparison_csv(const std::vector<ComparedScenario>& candidates) {
   const std::optional<std::size_t> first = reference_of(candidates);
   std::vector<std::string> header = {"label", "planned", "step_time_difference", "reason"};
   const std::vector<std::string> columns = csv_columns();
   header.insert(header.end(), columns.begin(), columns.end());
   std::string out = csv_row(header);
-  for (const Candidate& c : candidates) {
+  for (const ComparedScenario& c : candidates) {
     std::vector<std::string> row = {c.label, json_bool(c.report.has_value())};
     row.push_back(
         c.report ? fmt::format("{}", step_time_difference(*c.report, *candidates[*first].report))
@@ -213,10 +214,10 @@ double parse_limit(const std::string& text) {
   return unit.empty() ? value : value / 100;
 }
 
-std::vector<std::string> over_limit(const std::vector<Candidate>& candidates, double limit) {
+std::vector<std::string> over_limit(const std::vector<ComparedScenario>& candidates, double limit) {
   const std::optional<std::size_t> first = reference_of(candidates);
   std::vector<std::string> out;
-  for (const Candidate& c : candidates) {
+  for (const ComparedScenario& c : candidates) {
     const bool over =
         !c.report || std::abs(step_time_difference(*c.report, *candidates[*first].report)) > limit;
     if (over) out.push_back(c.label);

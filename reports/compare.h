@@ -11,7 +11,7 @@
 namespace plait {
 
 /// One scenario or one variation of it. Without a report, `reason` says why it cannot be planned.
-struct Candidate {
+struct ComparedScenario {
   std::string label;  // "tp = 4, pp = 2", or the file
   std::optional<Report> report;
   std::string reason;
@@ -19,7 +19,7 @@ struct Candidate {
 
 /// Index of the candidate that the others are compared to: the first that has a report. Nothing
 /// when none has.
-std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates);
+std::optional<std::size_t> reference_of(const std::vector<ComparedScenario>& candidates);
 
 /// step time / step time of the reference - 1.
 double step_time_difference(const Report& report, const Report& reference);
@@ -44,15 +44,16 @@ double fraction_of(const Report& report, const std::string& group);
 /// "yes", or "NO" in the colour of what is bad.
 Span fits_cell(const Report& report);
 
-std::string comparison_text(const std::vector<Candidate>& candidates, const TerminalStyle& style);
-std::string comparison_json(const std::vector<Candidate>& candidates);
-std::string comparison_csv(const std::vector<Candidate>& candidates);
+std::string comparison_text(const std::vector<ComparedScenario>& candidates,
+                            const TerminalStyle& style);
+std::string comparison_json(const std::vector<ComparedScenario>& candidates);
+std::string comparison_csv(const std::vector<ComparedScenario>& candidates);
 
 /// "5%", "5 %" or "0.05" as a fraction. Throws InputError G008.
 double parse_limit(const std::string& text);
 
 /// Labels of the candidates that have no report or whose step time differs from the reference's by
 /// more than `limit` (0.05: 5 %).
-std::vector<std::string> over_limit(const std::vector<Candidate>& candidates, double limit);
+std::vector<std::string> over_limit(const std::vector<ComparedScenario>& candidates, double limit);
 
 }  // namespace plait

@@ -21,11 +21,11 @@ void draw_vertex(Svg& svg, double x, double y, double width, VertexKind kind,
 
 /// The parts that a graph falls into without the vertices of `removed` kinds and, where they are
 /// removed, without NVLinks.
-struct Parts {
+struct AlikeParts {
   std::vector<std::vector<VertexId>> alike;  // one of each kind of part
   std::vector<std::int64_t> counts;          // how many of that kind
 };
-Parts parts_without(const LinkGraph& graph, std::vector<VertexKind> removed, bool nvlinks_too);
+AlikeParts parts_without(const LinkGraph& graph, std::vector<VertexKind> removed, bool nvlinks_too);
 
 /// Draw at y; return the y below.
 double draw_island(Svg& svg, const Island& island, double y);

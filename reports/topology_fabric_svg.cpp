@@ -156,7 +156,7 @@ double draw_fabric(Svg& svg, const Machine& machine, double y) {
     if (g[v].kind == VertexKind::kSpine) spines.push_back(v);
     if (g[v].kind == VertexKind::kCore) cores.push_back(v);
   }
-  const Parts pods = parts_without(g, {VertexKind::kSpine, VertexKind::kCore}, false);
+  const AlikeParts pods = parts_without(g, {VertexKind::kSpine, VertexKind::kCore}, false);
   if (!cores.empty()) {
     const Cables up =
         cables_of(g, spines, [&](VertexId v) { return g[v].kind == VertexKind::kCore; });

@@ -194,7 +194,7 @@ double draw_island(Svg& svg, const Island& island, double y) {
   const double top = y;
   if (switched) y += kBoxHeight + 30;
   Spots all;
-  const Parts parts = parts_without(g, {VertexKind::kNvSwitch}, true);
+  const AlikeParts parts = parts_without(g, {VertexKind::kNvSwitch}, true);
   for (std::size_t p = 0; p < parts.alike.size(); ++p) {
     Spots spots;
     const bool framed = parts.counts[p] > 1;

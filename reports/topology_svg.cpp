@@ -80,11 +80,12 @@ void draw_vertex(Svg& svg, double x, double y, double width, VertexKind kind,
   svg.text(x + width / 2, y + kBoxHeight / 2 + 4, words, Svg::Anchor::kMiddle, 11);
 }
 
-Parts parts_without(const LinkGraph& graph, std::vector<VertexKind> removed, bool nvlinks_too) {
+AlikeParts parts_without(const LinkGraph& graph, std::vector<VertexKind> removed,
+                         bool nvlinks_too) {
   const auto gone = [&](VertexId v) {
     return std::find(removed.begin(), removed.end(), graph[v].kind) != removed.end();
   };
-  Parts out;
+  AlikeParts out;
   std::map<std::vector<std::tuple<VertexKind, std::size_t>>, std::size_t> known;
   std::vector<bool> seen(boost::num_vertices(graph));
   for (VertexId start = 0; start < seen.size(); ++start) {

@@ -10,7 +10,7 @@
 namespace plait::compare_test {
 
 /// A reference of 3 us, one 10 % slower, one that cannot be planned.
-std::vector<Candidate> three() {
+std::vector<ComparedScenario> three() {
   MadeUp slower;
   slower.timeline.step_time = 3300 * kNs;
   slower.explanation.breakdown[3].time = Seconds(1.3e-6);  // the bubble
@@ -35,14 +35,14 @@ TEST(Compare, ALayoutThatCannotBePlannedShowsWhy) {
 }
 
 TEST(Compare, StepsOfDifferentSizeAreSaidToBe) {
-  std::vector<Candidate> c = three();
+  std::vector<ComparedScenario> c = three();
   EXPECT_EQ(comparison_text(c, {}).find("compare tokens/s"), std::string::npos);
   c[1].report->tokens_per_s *= 2;
   EXPECT_NE(comparison_text(c, {}).find("compare tokens/s"), std::string::npos);
 }
 
 TEST(Compare, TheReferenceIsTheFirstThatCanBePlanned) {
-  std::vector<Candidate> c = three();
+  std::vector<ComparedScenario> c = three();
   std::swap(c[0], c[2]);
   EXPECT_EQ(reference_of(c), std::optional<std::size_t>(1));
   c.resize(1);
@@ -56,7 +56,7 @@ TEST(Compare, TheGateNamesWhatIsOverTheLimit) {
 }
 
 TEST(Compare, TheGateAlsoTripsWhenASteptimeFalls) {
-  std::vector<Candidate> c = three();
+  std::vector<ComparedScenario> c = three();
   std::swap(c[0], c[1]);  // 3 us against 3.3 us: -9.1 %
   EXPECT_EQ(over_limit(c, 0.09), (std::vector<std::string>{"tp=1", "tp=3"}));
 }
@@ -71,7 +71,7 @@ TEST(Compare, LimitsArePercentagesOrFractions) {
 }
 
 TEST(Compare, TwoReportsSayWhereTheDifferenceComesFrom) {
-  std::vector<Candidate> c = three();
+  std::vector<ComparedScenario> c = three();
   c.resize(2);
   const std::string text = comparison_text(c, {});
   const std::size_t heading = text.find("where the difference comes from");
@@ -83,7 +83,7 @@ TEST(Compare, TwoReportsSayWhereTheDifferenceComesFrom) {
 }
 
 TEST(Compare, RowsKeepToTheWindow) {
-  std::vector<Candidate> c = three();
+  std::vector<ComparedScenario> c = three();
   c[1].label = std::string(150, 'x');
   for (const int width : {100, 80}) {
     std::string line;
