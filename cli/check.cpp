@@ -159,7 +159,7 @@ void examine_all(Verdict& v) {
 }
 
 Plan plan_of(Scenario s, std::int64_t microbatches) {
-  s.workload.global_batch = microbatches * s.strategy.replicas() * s.workload.micro_batch;
+  s.workload = with_microbatches(s, microbatches);
   return sound_plan(s);
 }
 

@@ -21,9 +21,7 @@ SimTime step_of(const Plan& plan, const Scenario& s, const Timeline& timeline) {
 }
 
 Plan plan_of(const Scenario& s, std::int64_t microbatches) {
-  Workload workload = s.workload;
-  workload.global_batch = microbatches * s.strategy.replicas() * s.workload.micro_batch;
-  return make_plan(s.model, workload, s.strategy);
+  return make_plan(s.model, with_microbatches(s, microbatches), s.strategy);
 }
 
 SimTime with_further(SimTime few, const FurtherPeriods& further, const ToldStep& told) {
@@ -44,6 +42,12 @@ std::int64_t period_of(const Strategy& s) {
   const bool both_ways = kind_of(schedule).shape == PipelineShape::kBothWays;
   if (is_automatic(schedule) || both_ways || schedule == Schedule::kGpipe) return 0;
   return group_of(s.pipeline, s.mesh[Axis::kPp]);
+}
+
+Workload with_microbatches(const Scenario& s, std::int64_t microbatches) {
+  Workload out = s.workload;
+  out.global_batch = microbatches * s.strategy.replicas() * s.workload.micro_batch;
+  return out;
 }
 
 std::optional<ToldStep> step_of_few(const Scenario& s, const CostModel& costs) {

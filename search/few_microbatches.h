@@ -37,6 +37,9 @@ namespace plait {
 /// Microbatches after which the schedule repeats itself; 0: as a whole it does not.
 std::int64_t period_of(const Strategy& strategy);
 
+/// The scenario's workload with so many microbatches of each replica.
+Workload with_microbatches(const Scenario& scenario, std::int64_t microbatches);
+
 /// A step told from few of its microbatches.
 struct ToldStep {
   SimTime step = 0;  // as step_of_all has it

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/ops_of_blocks.h"
 #include "sim/time_on_path.h"
 
 namespace plait {
@@ -157,29 +158,22 @@ class PathWalk {
   void index_messages(std::size_t s) {
     sender_.resize(deps_.messages, {0, kNoCause});
     across_.emplace_back();
-    const std::vector<Call>& calls = step_.plan().programs[s].calls;
-    std::uint32_t first = 0;  // of the call
-    for (std::size_t c = 0; c < calls.size(); ++c) {
-      for (const std::uint16_t i : crossing_[calls[c].block]) {
-        const bool sends = std::holds_alternative<Send>(step_.op(s, first + i).body);
-        if (sends) sender_[deps_.programs[s].message[c]] = {s, first + i};
-        if (!sends) across_[s].push_back(first + i);
-      }
-      first += static_cast<std::uint32_t>(step_.plan().blocks[calls[c].block].ops.size());
-    }
+    for_each_op(step_.plan(), s, crossing_,
+                [&](const Op& op, std::size_t call, std::uint32_t flat) {
+                  if (std::holds_alternative<Send>(op.body)) {
+                    sender_[deps_.programs[s].message[call]] = {s, flat};
+                  } else {
+                    across_[s].push_back(flat);
+                  }
+                });
   }
-  /// By block: its sends, and its collectives across stages.
-  static std::vector<std::vector<std::uint16_t>> crossing_ops(const Plan& plan) {
-    std::vector<std::vector<std::uint16_t>> out;
-    for (const Block& block : plan.blocks) {
-      std::vector<std::uint16_t>& ops = out.emplace_back();
-      for (std::uint16_t i = 0; i < block.ops.size(); ++i) {
-        const Collective* c = std::get_if<Collective>(&block.ops[i].body);
-        const bool across = c != nullptr && c->axes.has(Axis::kPp);
-        if (across || std::holds_alternative<Send>(block.ops[i].body)) ops.push_back(i);
-      }
-    }
-    return out;
+  /// Sends, and collectives across stages.
+  static OpsOfBlocks crossing_ops(const Plan& plan) {
+    return ops_of_blocks(plan, [&plan](BlockId block, std::uint16_t i) {
+      const Op& op = plan.blocks[block].ops[i];
+      const Collective* c = std::get_if<Collective>(&op.body);
+      return std::holds_alternative<Send>(op.body) || (c != nullptr && c->axes.has(Axis::kPp));
+    });
   }
 
   const RecordedStep& step_;
@@ -191,7 +185,7 @@ class PathWalk {
   std::int64_t left_ = further_.count;  // periods that the place stands behind
   TimeOnPath times_{step_};
   Entries by_time_, by_peer_;  // to further periods: behind an op, or at who decided its end
-  std::vector<std::vector<std::uint16_t>> crossing_ = crossing_ops(step_.plan());
+  OpsOfBlocks crossing_ = crossing_ops(step_.plan());
   std::vector<PlaceInTrack> sender_;                // per message: stage and flat op of its Send
   std::vector<std::vector<std::uint32_t>> across_;  // per stage: collectives across stages
 };

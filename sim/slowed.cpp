@@ -2,39 +2,21 @@
 
 #include <algorithm>
 
+#include "sim/ops_of_blocks.h"
+
 namespace plait {
-
-namespace {
-
-/// By block: the ops that keep any in this stage.
-std::vector<std::vector<std::uint16_t>> holding_ops(const RecordedStep& step, std::size_t stage) {
-  const Durations& durations = *step.simulation().durations;
-  std::vector<std::vector<std::uint16_t>> out;
-  for (std::size_t b = 0; b < step.plan().blocks.size(); ++b) {
-    std::vector<std::uint16_t>& ops = out.emplace_back();
-    for (std::uint16_t i = 0; i < step.plan().blocks[b].ops.size(); ++i) {
-      const std::size_t id = durations.op_id(static_cast<BlockId>(b), i);
-      if (durations.holds(stage, id)) ops.push_back(i);
-    }
-  }
-  return out;
-}
-
-}  // namespace
 
 Slowed::Slowed(const RecordedStep& step) : step_(step) {
   const Plan& plan = step.plan();
+  const Durations& durations = *step.simulation().durations;
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
     auto& by_stream = holders_.emplace_back();
-    const std::vector<std::vector<std::uint16_t>> holding = holding_ops(step, s);
-    std::uint32_t first = 0;  // of the call
-    for (const Call& call : plan.programs[s].calls) {
-      const std::vector<Op>& ops = plan.blocks[call.block].ops;
-      for (const std::uint16_t i : holding[call.block]) {
-        by_stream[static_cast<std::size_t>(ops[i].stream)].push_back(first + i);
-      }
-      first += static_cast<std::uint32_t>(ops.size());
-    }
+    const OpsOfBlocks holding = ops_of_blocks(plan, [&](BlockId block, std::uint16_t i) {
+      return durations.holds(s, durations.op_id(block, i));
+    });
+    for_each_op(plan, s, holding, [&](const Op& op, std::size_t /*call*/, std::uint32_t flat) {
+      by_stream[static_cast<std::size_t>(op.stream)].push_back(flat);
+    });
   }
 }
 

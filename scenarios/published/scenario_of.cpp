@@ -100,6 +100,7 @@ class ScenarioWriter {
     assumed_.emplace_back("documents: SQuAD's, of 195 tokens, packed");
     workload["documents"] = {{"length", 195}};
   }
+
   JsonObject workload() {
     std::int64_t global_batch = run_.global_batch, micro_batch = run_.micro_batch;
     if (global_batch == 0) {
