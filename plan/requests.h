@@ -106,6 +106,8 @@ struct LayerRule {
   /// Of the first so many layers in host memory, on the processor; -1: as few as must be.
   std::int64_t host_experts = 0;
   LayerSplit split = LayerSplit::kLayer;
+  /// Host memory that copies to devices come from is page-locked, not pageable.
+  bool pinned = false;
 
   /// Not all of the layers and their caches are sure to be on devices.
   bool leaves_devices() const {

@@ -47,7 +47,9 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   }
   served.placement = replicas.placement;
   served.graphs = limits.graphs;
-  served.layout.map = deal_layers(served, s.serving->layers, limits, s.memory);
+  const LayerRule& rule = s.serving->layers;
+  served.layout.map = deal_layers(served, rule, limits, s.memory);
+  if (rule.leaves_devices() && !rule.pinned) copy_pageable(served.cluster);
   return served;
 }
 

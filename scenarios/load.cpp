@@ -235,6 +235,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   resolve_machine(root, parts, out);
   resolve_on_machine(root, out);
   out.kernels = parts.kernels;
+  if (out.serving) resolve_engine_kernels(root.find("kernels"), *out.serving, out.kernels);
   warn_of_idle_exchange(out, origins);
   out.memory = parts.memory;
   resolve_layout(parts, origins, out);

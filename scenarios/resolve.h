@@ -60,6 +60,10 @@ Serving resolve_serving(const Json& json, Serving serving, const std::string& sc
 double llama_cpp_memory_share(const LayerRule& rule, const Device& device);
 /// That of the scenario's engine, where `serving` does not say.
 void resolve_memory_share(const Json& serving, const Device& device, Serving& out);
+/// Kernels that the engine of `serving` has, where `kernels` (which may be absent) does not say:
+/// llama.cpp's products with queries', keys' and values' matrices are one each (src/models, wq, wk
+/// and wv). Those with gate and up it joined in October 2025, for one token (pull request 16715).
+void resolve_engine_kernels(const Json* kernels, const Serving& serving, Kernels& out);
 /// The engines of `serving.disaggregated` where it is written: what they do not say as
 /// serving.engine, and a dp that is absent so that the pools fill the devices. Throws S185, S186.
 void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& serving);

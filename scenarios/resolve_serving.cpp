@@ -164,6 +164,11 @@ void resolve_memory_share(const Json& serving, const Device& device, Serving& s)
   s.limits.memory_utilization = llama_cpp_memory_share(s.layers, device);
 }
 
+void resolve_engine_kernels(const Json* kernels, const Serving& serving, Kernels& out) {
+  const bool stated = kernels != nullptr && kernels->find("qkv") != nullptr;
+  if (!stated && serving.limits.engine == ServingEngine::kLlamaCpp) out.qkv = Fusion::kEager;
+}
+
 void require_one_task(const Json& root) {
   const Json* serving = root.find("serving");
   const Json* workload = root.find("workload");

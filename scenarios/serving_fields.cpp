@@ -118,7 +118,8 @@ const Table<EngineLimits>& engine_table() {
                                        {"llama_cpp", ServingEngine::kLlamaCpp}}},
                 "Whose kernels steps run on. tensorrt_llm: residual sums, norms and casts to fp8 "
                 "are part of the kernel before them, and small all-reduces are its own. llama_cpp: "
-                "as vLLM's, but for gpu_memory_utilization.")
+                "as vLLM's, but for gpu_memory_utilization, and kernels.qkv is eager where it is "
+                "not written.")
               .otherwise("vllm; llama_cpp where layers.deal is gpu_layers"),
           field("cuda_graphs", &E::graphs, Flag{},
                 "Steps that only generate are padded to captured sizes, and issued by one launch."),
@@ -253,6 +254,11 @@ const Table<LayerRule>& layers_table() {
                 Choice<LayerSplit>{{{"layer", LayerSplit::kLayer}, {"row", LayerSplit::kRow}}},
                 "layer: each layer on one device. row: every matrix by its rows over the devices "
                 "of tp, all else of a layer on one of them (llama.cpp's --split-mode row).")
+              .silent_by_default(),
+          field("pinned", &R::pinned, Flag{},
+                "Host memory from which weights are copied is page-locked (llama.cpp's --no-mmap). "
+                "Mapped files and what Accelerate loads are pageable: copies over PCIe take 2.3 "
+                "times as long.")
               .silent_by_default(),
       },
       "deal");

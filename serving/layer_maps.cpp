@@ -164,6 +164,15 @@ void require_even(const Model& m, const LayerRule& rule) {
 
 }  // namespace
 
+void copy_pageable(Cluster& cluster) {
+  constexpr double kOfPinned = 0.43;
+  const auto slow_down = [](Path& host) {
+    if (host.link != LinkClass::kC2c) host.bandwidth = host.bandwidth * kOfPinned;
+  };
+  slow_down(cluster.host);
+  for (NodeKind& kind : cluster.others) slow_down(kind.host);
+}
+
 LayerMap deal_layers(const ServedModel& s, const LayerRule& rule, const EngineLimits& limits,
                      const FrameworkMemory& framework) {
   require_even(s.model, rule);

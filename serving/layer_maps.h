@@ -26,6 +26,10 @@ namespace plait {
 LayerMap deal_layers(const ServedModel& served, const LayerRule& rule, const EngineLimits& limits,
                      const FrameworkMemory& framework);
 
+/// Copies between devices and pageable host memory: over PCIe 0.43 of what page-locked memory gets
+/// (Harris 2012, How to Optimize Data Transfers in CUDA C/C++).
+void copy_pageable(Cluster& cluster);
+
 /// What of the layers is not on the device that runs them, and how matrices are split, in words:
 /// ", 12 of 32 layers on the processor". "": all as one would think.
 std::string words_of(const ServingLayout& layout);

@@ -46,6 +46,7 @@ constexpr auto kReported = std::to_array<ReportedName>({
     {"NVIDIA GeForce RTX 3090 Ti", "rtx-3090-ti"},
     {"NVIDIA GeForce RTX 4080", "rtx-4080"},
     {"NVIDIA GeForce RTX 4090", "rtx-4090"},
+    {"NVIDIA GeForce RTX 5060 Ti", "rtx-5060-ti"},
     {"NVIDIA GeForce RTX 5080", "rtx-5080"},
     {"NVIDIA GeForce RTX 5090", "rtx-5090"},
     {"NVIDIA TITAN RTX", "titan-rtx"},

@@ -31,7 +31,7 @@ constexpr Alias kAliases[] = {
     {"-hff", "--hf-file"},      {"-mu", "--model-url"},
     {"-kvu", "--kv-unified"},   {"-no-kvu", "--no-kv-unified"},
     {"-dev", "--device"},       {"-ot", "--override-tensor"},
-    {"-fit", "--fit"},
+    {"-fit", "--fit"},          {"-mmp", "--mmap"},
 };
 /// Of which llama-bench has others.
 constexpr Alias kOfAnswers[] = {{"-n", "--predict"}, {"--n-predict", "--predict"}};
@@ -72,6 +72,7 @@ class Reader {
     preset_ = read_weights(args_, out_);
     read_layers();
     read_experts();
+    read_mapping();
     read_devices(visible);
     read_attention();
     read_cache();
@@ -121,6 +122,16 @@ class Reader {
     const Model* model = find_preset(preset_);
     const bool mixes = model != nullptr && model->experts > 0;
     return mixes && looks && program_ != kBenchmark && (given == "auto" || given == "-1");
+  }
+
+  /// Weights in host memory are the mapped file, unless they are read into page-locked memory
+  /// (--no-mmap, and llama-bench's --mmap 0).
+  void read_mapping() {
+    const char *on = "--mmap", *off = "--no-mmap";
+    args_.exclusive(on, off);
+    const Arguments::Option* maps = args_.find(on);
+    const bool denied = maps != nullptr && !maps->values.empty() && maps->values[0].text == "0";
+    give(denied ? on : off, "serving.layers.pinned", json_bool(denied || args_.flag(off)));
   }
 
   /// 0: not said.

@@ -29,6 +29,8 @@ void write_layers(ExportDraft& d, const LayerRule& rule) {
   if (!even || rule.gpu_layers < 0) d.say({"serving.layers.gpu_layers"});
   if (rule.host_experts > 0) d.copy("--n-cpu-moe", "serving.layers.host_experts");
   if (rule.host_experts < 0) d.say({"serving.layers.host_experts"});
+  if (rule.pinned) d.set("--no-mmap");
+  d.say({"serving.layers.pinned"});
 }
 
 /// Devices of equal shares, but where --n-gpu-layers auto is to work out the shares too: given ones
@@ -114,6 +116,7 @@ std::string training_dialects() {
 void say_engine(ExportDraft& d, const Serving& s) {
   if (s.limits.engine != ServingEngine::kLlamaCpp) return;
   d.say({"serving.engine.kernels"});
+  if (d.scenario.kernels.qkv == Fusion::kEager) d.say({"kernels.qkv"});
   const double usual = llama_cpp_memory_share(s.layers, d.scenario.cluster.device);
   if (s.limits.memory_utilization == usual) d.say({"serving.engine.gpu_memory_utilization"});
 }

@@ -347,6 +347,11 @@ class Serve(CommandTest):
         steps = json.loads(plait("serve", path, "--format", "json").out)["service"]["generation_steps"]
         self.assertGreater(steps["processor_s"], 0.5 * steps["time_s"])
         self.assertIn("the processor", plait("serve", path).out)
+        def first_token(pinned):
+            found = plait("serve", path, "--set", f"serving.layers.pinned={pinned}", "--format", "json")
+            return json.loads(found.out)["service"]["all"]["ttft"]["p50_s"]
+
+        self.assertGreater(first_token("false"), 1.5 * first_token("true"))  # copies are most of it
         none = plait("serve", path, "--set", "serving.layers.host_experts=0")
         self.assertEqual(none.code, 1, none.out)
         self.assertIn("gpu_layers = -1", none.out)  # what llama.cpp has, not vLLM's tp

@@ -5,13 +5,15 @@
 
 namespace plait::serving_engines_test {
 
-EngineLimits limits_of(const std::string& serving) {
+/// `more`: members behind serving.
+Scenario scenario_of(const std::string& serving, const std::string& more = "") {
   return parse_scenario(R"({"model": "llama-3.1-8b", "cluster": {"preset": "rtx-4090-8",
       "devices_per_node": 1}, "serving": )" +
-                            serving + "}",
-                        "x")
-      .serving->limits;
+                            serving + more + "}",
+                        "x");
 }
+
+EngineLimits limits_of(const std::string& serving) { return scenario_of(serving).serving->limits; }
 
 // Of 24 GiB llama.cpp leaves 1 where it looks for what fits (--fit-target), else nothing.
 TEST(ServingEngines, LlamaCppTakesWhatIsFree) {
@@ -27,6 +29,18 @@ TEST(ServingEngines, LlamaCppTakesWhatIsFree) {
                 .memory_utilization,
             0.5);
   EXPECT_EQ(limits_of(R"({"layers": {"deal": "sequential"}})").memory_utilization, 0.9);
+}
+
+// vLLM has one product for queries, keys and values, llama.cpp three.
+TEST(ServingEngines, LlamaCppHasAProductForEachProjection) {
+  EXPECT_EQ(scenario_of("{}").kernels.qkv, Fusion::kFused);
+  const std::string llama_cpp = R"({"layers": {"deal": "gpu_layers"}})";
+  const Kernels kernels = scenario_of(llama_cpp).kernels;
+  EXPECT_EQ(kernels.qkv, Fusion::kEager);
+  EXPECT_EQ(kernels.gate, Fusion::kFused);
+  EXPECT_EQ(scenario_of(llama_cpp, R"(, "kernels": {"gate": "eager"})").kernels.qkv,
+            Fusion::kEager);
+  EXPECT_EQ(scenario_of(llama_cpp, R"(, "kernels": {"qkv": "fused"})").kernels.qkv, Fusion::kFused);
 }
 
 }  // namespace plait::serving_engines_test

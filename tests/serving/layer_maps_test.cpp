@@ -27,6 +27,21 @@ TEST(LayerMaps, GpuLayersAreTheLast) {
   EXPECT_EQ(on_device(33).head.residence, Residence::kDevice);
 }
 
+// A coherent link reads pageable memory as it is.
+TEST(LayerMaps, PageableMemoryIsSlowOverPcie) {
+  ClusterSpec spec;
+  spec.preset = "rtx-4090-8";
+  Cluster pcie = make_cluster(spec);
+  const BytesPerSecond pinned = pcie.host.bandwidth;
+  copy_pageable(pcie);
+  EXPECT_NEAR(pcie.host.bandwidth / pinned, 0.43, 1e-9);
+  spec.preset = "gh200";
+  Cluster coherent = make_cluster(spec);
+  const BytesPerSecond before = coherent.host.bandwidth;
+  copy_pageable(coherent);
+  EXPECT_EQ(coherent.host.bandwidth.value, before.value);
+}
+
 // 16 GB of weights and a cache fit into 80 GB and do not into 8.
 TEST(LayerMaps, AsManyGpuLayersAsFit) {
   ServedModel s = served();

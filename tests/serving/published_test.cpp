@@ -89,6 +89,7 @@ TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
   s.precision.activations = s.precision.kv_cache = DType::kFp16;
   s.precision.weights = WeightFormat::kQ4_0, s.precision.head = WeightFormat::kQ6K;
   s.precision.fused_attention = false;
+  s.costs.kernels.qkv = s.costs.kernels.gate = s.costs.kernels.activation = Fusion::kEager;
   const nlohmann::json file = published("llama-bench.json");
   for (const auto& row : file.at("rows")) {
     LayerRule rule;
@@ -101,7 +102,51 @@ TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
     // Where both processors work: docs/serving.md says what is not described.
     const bool mixed = rule.gpu_layers > 0 && rule.cache_on_host;
     if (!mixed) {
-      EXPECT_LT(std::abs(error), 0.20);
+      EXPECT_LT(std::abs(error), 0.15);
+    }
+  }
+}
+
+// The same of 2026. Q4_K_M is taken as Q4_K with the head in Q6_K, which is 6 % fewer bytes.
+TEST(PublishedServing, TokensPerSecondOverGpuLayersOfToday) {
+  ServedModel s = on_pcie(*find_preset("qwen-2.5-14b"), "rtx-5060-ti", 1, "core-i7-8700");
+  s.costs.machine.processor.memory_bandwidth = BytesPerSecond(38.4e9);  // DDR4-2400
+  s.precision.activations = s.precision.kv_cache = DType::kFp16;
+  s.precision.weights = WeightFormat::kQ4K, s.precision.head = WeightFormat::kQ6K;
+  s.costs.kernels.qkv = Fusion::kEager;
+  const nlohmann::json file = published("llama-ngl.json");
+  for (const auto& row : file.at("rows")) {
+    LayerRule rule;
+    rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = row["gpu_layers"];
+    s.layout.map = deal_layers(s, rule, {}, {});
+    const double seconds = to_seconds(time_step(s, one_token(256)).total()).value;
+    const double error = compared(fmt::format("qwen-2.5-14b, rtx-5060-ti, ngl {}", rule.gpu_layers),
+                                  1 / seconds, row["generation"]);
+    EXPECT_LT(std::abs(error), 0.15);
+  }
+}
+
+// Prompts: layers off the device are copied to it, from the mapped file.
+TEST(PublishedServing, PromptsOverGpuLayers) {
+  ServedModel s = on_pcie(*find_preset("llama-2-70b"), "rtx-3090-ti", 1, "core-i9-13900k");
+  s.precision.activations = s.precision.kv_cache = DType::kFp16;
+  s.precision.weights = WeightFormat::kQ4_0, s.precision.head = WeightFormat::kQ6K;
+  s.precision.fused_attention = false;
+  s.costs.kernels.qkv = s.costs.kernels.gate = s.costs.kernels.activation = Fusion::kEager;
+  copy_pageable(s.cluster);
+  const nlohmann::json file = published("llama-prompts.json");
+  for (const auto& row : file.at("rows")) {
+    LayerRule rule;
+    rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = row["gpu_layers"];
+    s.layout.map = deal_layers(s, rule, {}, {});
+    for (const std::int64_t tokens : {512, 1024}) {
+      const double seconds = to_seconds(time_step(s, {{1, tokens, tokens}, {}, 1}).total()).value;
+      const std::string key = fmt::format("pp{}", tokens);
+      const double error =
+          compared(fmt::format("llama-2-70b {}, rtx-3090-ti, ngl {}", key, rule.gpu_layers),
+                   static_cast<double>(tokens) / seconds, row[key]);
+      // 29 GB and more of the file come at 6.5 GB/s, less at 9.3: docs/serving.md.
+      EXPECT_LT(std::abs(error), rule.gpu_layers < 30 ? 0.50 : 0.15);
     }
   }
 }
@@ -176,8 +221,7 @@ TEST(PublishedServing, SecondsPerTokenOfADeviceMap) {
   for (const auto& row : file.at("rows")) {
     const bool opt = row["model"] == "opt-30b";
     ServedModel s = on_pcie(opt ? opt_30b() : gpt_neox_20b(), "titan-rtx", 2, "");
-    Device& device = s.cluster.device;
-    s.cluster.host.bandwidth = device.host_bandwidth * 0.43;  // pageable: Harris 2012
+    copy_pageable(s.cluster);
     s.costs.machine.storage_bandwidth = BytesPerSecond(3.5e9);
     const DType type = row["dtype"] == "fp16" ? DType::kFp16 : DType::kFp32;
     s.precision.activations = s.precision.kv_cache = type;

@@ -47,6 +47,8 @@ TEST(ImportLlamaCpp, WhatIsAbsentHasItsDefault) {
   EXPECT_EQ(s.precision.kv_cache, DType::kFp16);
   EXPECT_TRUE(s.precision.fused_attention);
   EXPECT_FALSE(s.layers.cache_on_host);
+  EXPECT_FALSE(s.layers.pinned);
+  EXPECT_TRUE(read("-m x.gguf --no-mmap").serving->layers.pinned);
   EXPECT_EQ(s.limits.max_sequences, 4);
   EXPECT_EQ(s.limits.max_tokens, 512);
   EXPECT_EQ(s.limits.engine, ServingEngine::kLlamaCpp);
@@ -171,6 +173,8 @@ TEST(ImportLlamaCpp, BenchmarksHaveNumbersForFlags) {
   EXPECT_TRUE(bench("-nkvo 1")->layers.cache_on_host);
   EXPECT_FALSE(bench("-nkvo 0")->layers.cache_on_host);
   EXPECT_FALSE(bench("-fa 0")->precision.fused_attention);
+  EXPECT_TRUE(bench("-mmp 0")->layers.pinned);
+  EXPECT_FALSE(bench("--mmap 1")->layers.pinned);
   EXPECT_TRUE(bench("-fa 1")->precision.fused_attention);
   EXPECT_EQ(refusal(Dialect::kLlamaCpp, "llama-bench -ngl 10,20", kTwo), "D003 line 1");
 }

@@ -29,7 +29,7 @@ const std::vector<std::vector<Override>> kChanges = {
     {},
     {{"serving.layers.gpu_layers", "-1"}, {"serving.kv_cache", "fp8"}},
     {{"serving.layers.cache_on_host", "true"}, {"serving.layers.host_experts", "3"}},
-    {{"serving.engine.enable_prefix_caching", "true"}},
+    {{"serving.engine.enable_prefix_caching", "true"}, {"serving.layers.pinned", "true"}},
     on_two({{"strategy.pp", "2"}}),
     on_two({{"strategy.dp", "2"}}),
     on_two({{"strategy.tp", "2"}, {"serving.flash_attention", "true"}}),
@@ -52,6 +52,11 @@ TEST(ExportLlamaCpp, GoldenFiles) {
                                on_two({{"strategy.tp", "2"}, {"serving.layers.split", "row"}})));
   compare_with_golden("llama-7b-2-gpus.Modelfile",
                       exported(Dialect::kOllama, on_two({{"strategy.pp", "2"}})));
+}
+
+TEST(ExportLlamaCpp, PinnedMemoryIsNoMappedFile) {
+  EXPECT_FALSE(has(exported(Dialect::kLlamaCpp), "mmap"));
+  EXPECT_TRUE(has(exported(Dialect::kLlamaCpp, {{"serving.layers.pinned", "true"}}), "--no-mmap "));
 }
 
 TEST(ExportLlamaCpp, TheContextIsThatOfAllSlots) {
