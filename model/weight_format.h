@@ -34,7 +34,9 @@ enum class WeightFormat : std::uint8_t {
   kIq1M,
   kIq1S,
   kMxfp4,  // OCP microscaling: blocks of 32 with one 8-bit scale
-  kNvfp4   // blocks of 16 with one 8-bit scale
+  kNvfp4,  // blocks of 16 with one 8-bit scale
+  kQ5KM,   // mixes: Q5_K and Q4_K, but for down projections (most_of)
+  kQ4KM
 };
 inline constexpr std::array kWeightFormats = {
     WeightFormat::kPlain,  WeightFormat::kFp8,   WeightFormat::kInt8, WeightFormat::kInt4,
@@ -43,12 +45,23 @@ inline constexpr std::array kWeightFormats = {
     WeightFormat::kIq4Nl,  WeightFormat::kIq4Xs, WeightFormat::kQ3K,  WeightFormat::kIq3S,
     WeightFormat::kIq3Xxs, WeightFormat::kQ2K,   WeightFormat::kIq2S, WeightFormat::kIq2Xs,
     WeightFormat::kIq2Xxs, WeightFormat::kIq1M,  WeightFormat::kIq1S, WeightFormat::kMxfp4,
-    WeightFormat::kNvfp4};
+    WeightFormat::kNvfp4,  WeightFormat::kQ5KM,  WeightFormat::kQ4KM};
+
+/// What a mix has of all matrices but down projections, of which it has Q6_K in half of the layers:
+/// the first and last eighth and every third of the others (llama.cpp, src/llama-quant.cpp,
+/// use_more_bits). Values' matrices, which are alike, are a part of packed ones here, and not
+/// wider. The format itself where it is no mix.
+constexpr WeightFormat most_of(WeightFormat f) {
+  if (f == WeightFormat::kQ5KM) return WeightFormat::kQ5K;
+  return f == WeightFormat::kQ4KM ? WeightFormat::kQ4K : f;
+}
+constexpr bool is_mix(WeightFormat f) { return most_of(f) != f; }
 
 /// Bytes of 256 weights, the super-block of llama.cpp's k-quants; 0: as the computing type.
 /// Sources: ggml-common.h, sizes of blocks (block_q4_0: 18 B of 32, block_q4_K: 144 B of 256,
 /// block_iq4_xs: 136 B of 256, block_mxfp4: 17 B of 32, block_nvfp4: 36 B of 64, and so on);
-/// Frantar et al. 2023 (GPTQ), Lin et al. 2024 (AWQ): 4 bit and 20 bit per group of 128.
+/// Frantar et al. 2023 (GPTQ), Lin et al. 2024 (AWQ): 4 bit and 20 bit per group of 128. Of mixes:
+/// of down projections, in the mean of the layers.
 constexpr std::int64_t bytes_of_256(WeightFormat f) {
   switch (f) {
     case WeightFormat::kPlain: return 0;
@@ -57,7 +70,9 @@ constexpr std::int64_t bytes_of_256(WeightFormat f) {
     case WeightFormat::kInt4: return 133;
     case WeightFormat::kQ8_0: return 272;
     case WeightFormat::kQ6K: return 210;
+    case WeightFormat::kQ5KM: return 193;
     case WeightFormat::kQ5_1: return 192;
+    case WeightFormat::kQ4KM: return 177;
     case WeightFormat::kQ5K:
     case WeightFormat::kQ5_0: return 176;
     case WeightFormat::kQ4_1: return 160;
@@ -108,6 +123,8 @@ constexpr std::string_view name_of(WeightFormat f) {
     case WeightFormat::kIq1S: return "iq1_s";
     case WeightFormat::kMxfp4: return "mxfp4";
     case WeightFormat::kNvfp4: return "nvfp4";
+    case WeightFormat::kQ5KM: return "q5_k_m";
+    case WeightFormat::kQ4KM: return "q4_k_m";
   }
   return "?";
 }

@@ -99,7 +99,7 @@ enum class LayerSplit : std::uint8_t {
 
 struct LayerRule {
   Dealing dealing = Dealing::kEven;
-  std::int64_t gpu_layers = -1;  // kGpuLayers: layers, and one more for the head; -1: what fits
+  std::int64_t gpu_layers = -1;  // kGpuLayers: the head, then layers from the last; -1: what fits
   Bytes device_memory;           // for weights, of each device; 0: memory_utilization of it
   Bytes host_memory;             // for weights that are copied; what is beyond is on storage
   bool cache_on_host = false;    // keys and values in host memory, attention on the processor

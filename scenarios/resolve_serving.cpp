@@ -127,6 +127,8 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
                         std::vector<std::string>& warnings) {
   if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
   if (json.find("expert_weights") == nullptr) s.precision.experts = s.precision.weights;
+  if (json.find("head_weights") == nullptr && is_mix(s.precision.weights))
+    s.precision.head = WeightFormat::kQ6K;  // llama.cpp, src/llama-quant.cpp
   if (json.find("expert_products") == nullptr) s.precision.expert_products = s.precision.products;
   if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
   if (json.find_path("engine.kernels") == nullptr && s.layers.dealing == Dealing::kGpuLayers) {

@@ -233,8 +233,10 @@ const Table<LayerRule>& layers_table() {
                 "even: as many for each stage. gpu_layers: the last so many on devices, the rest "
                 "computed by the processor (llama.cpp). sequential, balanced, balanced_low_0: as "
                 "Accelerate's device_map; what no device holds is copied whenever it runs."),
-          field("gpu_layers", &R::gpu_layers, Int{.min = -1},
-                "Layers on devices; one more than there are: the output matrix too.")
+          field(
+              "gpu_layers", &R::gpu_layers, Int{.min = -1},
+              "On devices: the output matrix, which counts as the last layer, and layers in front "
+              "of it; one more than there are layers: all.")
               .otherwise("-1: as many as fit"),
           field("device_memory", &R::device_memory, Amount<Bytes>{},
                 "Of each device, for weights, with Accelerate's maps.")
@@ -281,11 +283,13 @@ const Table<Serving>& serving_table() {
                       "Activations, and weights where no narrower form is given."),
           field_of<S>("weights", part(&P::weights), formats(),
                       "Weights of the linear layers, widened as products read them; plain: in "
-                      "`dtype`."),
+                      "`dtype`. q4_k_m and q5_k_m: llama.cpp's mixes, down projections in Q6_K in "
+                      "half of the layers."),
           field_of<S>("expert_weights", part(&P::experts), formats(), "The same for experts.")
               .otherwise("weights")
               .silent_by_default(),
-          field_of<S>("head_weights", part(&P::head), formats(), "The same for the output matrix."),
+          field_of<S>("head_weights", part(&P::head), formats(), "The same for the output matrix.")
+              .otherwise("plain; q6_k where weights is a mix"),
           field_of<S>("products", part(&P::products), products(),
                       "What the products of linear layers read: weights of that type, and inputs "
                       "cast to it (fp8: vLLM's --quantization fp8; nvfp4: modelopt_fp4); plain: "

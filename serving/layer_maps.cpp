@@ -35,19 +35,18 @@ PartBytes part_bytes(const ServedModel& s) {
 
 // ---- llama.cpp
 
+/// The head counts as one layer more, behind the others.
 LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n) {
+  const std::int64_t dealt = std::min(n, layers + 1), first = layers + 1 - dealt;
+  const std::int64_t used = std::min(stages, std::max<std::int64_t>(dealt, 1));
+  const auto place_of = [&](std::int64_t i) {
+    return i < first ? at(0, Residence::kProcessor)
+                     : at((i - first) * used / dealt, Residence::kDevice);
+  };
   LayerMap map;
   map.embedding = at(0, Residence::kProcessor);
-  const std::int64_t there = std::min(n, layers), first = layers - there;
-  const std::int64_t dealt = std::min(n, layers + 1);
-  const std::int64_t used = std::min(stages, std::max<std::int64_t>(dealt, 1));
-  const auto stage_of = [&](std::int64_t i) { return (i - first) * used / dealt; };
-  for (std::int64_t i = 0; i < layers; ++i) {
-    map.layers.push_back(i < first ? at(0, Residence::kProcessor)
-                                   : at(stage_of(i), Residence::kDevice));
-  }
-  map.head = n > layers ? at(stage_of(layers), Residence::kDevice)
-                        : at(map.layers.back().stage, Residence::kProcessor);
+  for (std::int64_t i = 0; i < layers; ++i) map.layers.push_back(place_of(i));
+  map.head = place_of(layers);
   return map;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -49,12 +50,20 @@ void cast_inputs(Draft& d, Block& block, const ServingPrecision& precision) {
   }
 }
 
+/// Of a layer's MLP, its shared experts or its experts.
+bool is_down_projection(const Tensor& weight) {
+  constexpr std::string_view kNames[] = {"layer.mlp_down.", "layer.shared_down.",
+                                         "layer.experts_down."};
+  return std::ranges::any_of(kNames, [&](auto name) { return weight.name.starts_with(name); });
+}
+
 /// The weight becomes rows of packed bytes; the product says what they stand for.
-void pack(Draft& d, Op& op, WeightFormat format, const char* field) {
+void pack(Draft& d, Op& op, WeightFormat chosen, const char* field) {
   MatMul* g = body_of<MatMul>(op);
-  if (g == nullptr || format == WeightFormat::kPlain) return;
-  g->weights = format;
+  if (g == nullptr || chosen == WeightFormat::kPlain) return;
   Tensor& w = d.tensors[op.operands[1].tensor];
+  const WeightFormat format = is_down_projection(w) ? chosen : most_of(chosen);
+  g->weights = format;
   Dim& row = w.dims[static_cast<std::size_t>(w.rank - 1)];
   const std::int64_t bytes = row.global * bytes_of_256(format);
   if (bytes % 256 != 0) {
@@ -63,7 +72,9 @@ void pack(Draft& d, Op& op, WeightFormat format, const char* field) {
                       std::string(name_of(format)) + " cannot pack",
                   field, "rows of whole blocks", "choose another format");
   }
-  row.global = bytes / 256;
+  // The mean of two formats has no blocks: as many bytes as can be divided over ranks.
+  constexpr std::int64_t kDivisible = 64;
+  row.global = is_mix(format) ? round_up(bytes / 256, kDivisible) : bytes / 256;
   w.dtype = DType::kInt8;
 }
 

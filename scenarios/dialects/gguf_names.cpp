@@ -15,12 +15,13 @@ namespace {
 struct Encoding {
   std::string_view begins, weights, head, dtype = {}, experts = {};
 };
-// "q4_k_m" and "q4_k_s" mix formats; most matrices are in the one that they are named by, or else
-// in that of llama_ftype_get_default_type. The output matrix is in Q6_K unless all are in Q8_0, of
-// the narrowest ones in Q5_K (llama.cpp's src/llama-quant.cpp). Files in MXFP4 have experts in it
-// and all else in Q8_0. "q8_k_xl" and "q6_k_l" are Unsloth's and others' for wider mixes. The first
-// row that a name begins with counts.
+// "q4_k_s" and "q3_k_m" mix formats too; most matrices are in the one that they are named by, or
+// else in that of llama_ftype_get_default_type. The output matrix is in Q6_K unless all are in
+// Q8_0, of the narrowest ones in Q5_K (llama.cpp's src/llama-quant.cpp). Files in MXFP4 have
+// experts in it and all else in Q8_0. "q8_k_xl" and "q6_k_l" are Unsloth's and others' for wider
+// mixes. The first row that a name begins with counts.
 constexpr std::array kEncodings = {
+    Encoding{"q4_k_m", "q4_k_m", "q6_k"},      Encoding{"q5_k_m", "q5_k_m", "q6_k"},
     Encoding{"q2_k", "q2_k", "q6_k"},          Encoding{"q3_k", "q3_k", "q6_k"},
     Encoding{"q4_0", "q4_0", "q6_k"},          Encoding{"q4_1", "q4_1", "q6_k"},
     Encoding{"q4_k", "q4_k", "q6_k"},          Encoding{"q5_0", "q5_0", "q6_k"},
@@ -96,7 +97,8 @@ struct Fallback {
   std::string_view type, instead;
 };
 // llama.cpp's src/llama-quant.cpp, of rows that are no multiple of 256.
-constexpr Fallback kFallbacks[] = {{"q4_k", "q5_0"}, {"q5_k", "q5_1"}, {"q6_k", "q8_0"}};
+constexpr Fallback kFallbacks[] = {
+    {"q4_k", "q5_0"}, {"q4_k_m", "q5_0"}, {"q5_k", "q5_1"}, {"q5_k_m", "q5_1"}, {"q6_k", "q8_0"}};
 constexpr std::string_view kOfBlocksOf32[] = {"q4_0", "q4_1",   "q5_0", "q5_1",
                                               "q8_0", "iq4_nl", "plain"};
 

@@ -31,6 +31,16 @@ TEST(ServingEngines, LlamaCppTakesWhatIsFree) {
   EXPECT_EQ(limits_of(R"({"layers": {"deal": "sequential"}})").memory_utilization, 0.9);
 }
 
+// The output matrix of llama.cpp's mixes is in Q6_K.
+TEST(ServingEngines, MixesHaveAHeadOfTheirOwn) {
+  const auto head = [](const std::string& serving) {
+    return scenario_of(serving).serving->precision.head;
+  };
+  EXPECT_EQ(head(R"({"weights": "q4_k_m"})"), WeightFormat::kQ6K);
+  EXPECT_EQ(head(R"({"weights": "q4_k_m", "head_weights": "q8_0"})"), WeightFormat::kQ8_0);
+  EXPECT_EQ(head(R"({"weights": "q4_k"})"), WeightFormat::kPlain);
+}
+
 // vLLM has one product for queries, keys and values, llama.cpp three.
 TEST(ServingEngines, LlamaCppHasAProductForEachProjection) {
   EXPECT_EQ(scenario_of("{}").kernels.qkv, Fusion::kFused);

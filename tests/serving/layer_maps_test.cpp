@@ -11,7 +11,7 @@
 
 namespace plait::layer_maps_test {
 
-// llama.cpp: the last layers are on the device, the head where n is one more than there are layers.
+// llama.cpp: the head is the last layer.
 TEST(LayerMaps, GpuLayersAreTheLast) {
   ServedModel s = served();
   const auto on_device = [&](std::int64_t n) {
@@ -19,12 +19,15 @@ TEST(LayerMaps, GpuLayersAreTheLast) {
     rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = n;
     return deal_layers(s, rule, {}, {});
   };
-  const LayerMap some = on_device(10);
-  EXPECT_EQ(some.layers[21].residence, Residence::kProcessor);
-  EXPECT_EQ(some.layers[22].residence, Residence::kDevice);
-  EXPECT_EQ(some.head.residence, Residence::kProcessor);
-  EXPECT_EQ(on_device(32).head.residence, Residence::kProcessor);
-  EXPECT_EQ(on_device(33).head.residence, Residence::kDevice);
+  const LayerMap some = on_device(10);  // of 32 and the head
+  EXPECT_EQ(some.layers[22].residence, Residence::kProcessor);
+  EXPECT_EQ(some.layers[23].residence, Residence::kDevice);
+  EXPECT_EQ(some.head.residence, Residence::kDevice);
+  EXPECT_EQ(on_device(0).head.residence, Residence::kProcessor);
+  EXPECT_EQ(on_device(1).head.residence, Residence::kDevice);
+  EXPECT_EQ(on_device(1).layers[31].residence, Residence::kProcessor);
+  EXPECT_EQ(on_device(32).layers[0].residence, Residence::kProcessor);
+  EXPECT_EQ(on_device(33).layers[0].residence, Residence::kDevice);
 }
 
 // A coherent link reads pageable memory as it is.

@@ -107,12 +107,12 @@ TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
   }
 }
 
-// The same of 2026. Q4_K_M is taken as Q4_K with the head in Q6_K, which is 6 % fewer bytes.
+// The same of 2026.
 TEST(PublishedServing, TokensPerSecondOverGpuLayersOfToday) {
   ServedModel s = on_pcie(*find_preset("qwen-2.5-14b"), "rtx-5060-ti", 1, "core-i7-8700");
   s.costs.machine.processor.memory_bandwidth = BytesPerSecond(38.4e9);  // DDR4-2400
   s.precision.activations = s.precision.kv_cache = DType::kFp16;
-  s.precision.weights = WeightFormat::kQ4K, s.precision.head = WeightFormat::kQ6K;
+  s.precision.weights = WeightFormat::kQ4KM, s.precision.head = WeightFormat::kQ6K;
   s.costs.kernels.qkv = Fusion::kEager;
   const nlohmann::json file = published("llama-ngl.json");
   for (const auto& row : file.at("rows")) {

@@ -153,8 +153,8 @@ TEST(ImportLlamaCpp, NothingIsPassedOverInSilence) {
             "W007: not read: --n-gpu-layer (did you mean --n-gpu-layers?)\n");
   EXPECT_EQ(told("-c 8 -m x.gguf"), "W007: not read: the model x.gguf, which is no preset\n");
   EXPECT_EQ(told("-c 8 -m Llama-2-7B-IQ4_XS.gguf"), "");
-  EXPECT_EQ(told("-c 8 -m Llama-2-7B-Q4_K_M.gguf"),
-            "W008: weights in q4_k_m, which mixes formats, are read as q4_k\n");
+  EXPECT_EQ(told("-c 8 -m Llama-2-7B-Q4_K_S.gguf"),
+            "W008: weights in q4_k_s, which mixes formats, are read as q4_k\n");
   EXPECT_EQ(told("-c 8 -ctk q8_0 -ctv q8_0"),
             "W008: keys and values in q8_0, 8.5 bits each, are read as fp8\n");
   EXPECT_EQ(told("-c 8 -m $MODEL -ngl 20 -fa -nkvo 0"), "");

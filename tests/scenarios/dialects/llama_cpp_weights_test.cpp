@@ -25,7 +25,9 @@ TEST(GgufNames, SayModelsAndFormats) {
   };
   expect("models/Llama-2-7B.Q4_0.gguf", "llama-2-7b", "q4_0", "q6_k");
   expect("bartowski/Llama-3.1-8B-GGUF:Q8_0", "llama-3.1-8b", "q8_0", "q8_0");
-  expect("llama-2-13b-Q5_K_M.gguf", "llama-2-13b", "q5_k", "q6_k");
+  expect("llama-2-13b-Q5_K_M.gguf", "llama-2-13b", "q5_k_m", "q6_k");
+  expect("llama-2-13b-Q4_K_M.gguf", "llama-2-13b", "q4_k_m", "q6_k");
+  expect("llama-2-13b-Q4_K_S.gguf", "llama-2-13b", "q4_k", "q6_k");
   expect("Llama-2-7b-hf-F16.gguf", "llama-2-7b", "plain", "plain");
   expect("Llama-2-7B-IQ4_XS.gguf", "llama-2-7b", "iq4_xs", "q6_k");
   expect("Llama-2-7B-IQ2_XXS.gguf", "llama-2-7b", "iq2_xxs", "q5_k");
@@ -81,7 +83,7 @@ TEST(ImportLlamaCppWeights, FilesSayThem) {
 
 // tools/server/README.md: Q4_K_M where --hf-repo names none, and --hf-file goes first.
 TEST(ImportLlamaCppWeights, RepositoriesHaveAFormatByDefault) {
-  EXPECT_EQ(read("-hf bartowski/Llama-2-7B-GGUF").serving->precision.weights, WeightFormat::kQ4K);
+  EXPECT_EQ(read("-hf bartowski/Llama-2-7B-GGUF").serving->precision.weights, WeightFormat::kQ4KM);
   EXPECT_EQ(read("-hf bartowski/Llama-2-7B-GGUF:Q8_0").serving->precision.weights,
             WeightFormat::kQ8_0);
   const Scenario file = read("-hf a/Llama-2-7B-GGUF:Q8_0 -hff x-Q5_0.gguf");
