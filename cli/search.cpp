@@ -7,21 +7,33 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/commands.h"
 #include "cli/dialect_options.h"
+#include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
-#include "cli/search_machines.h"
-#include "cli/search_objective.h"
-#include "cli/search_records.h"
+#include "cli/search_crew.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/parallel.h"
+#include "prediction/search/answer.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
 
 namespace plait {
 namespace {
+
+struct SearchCommand {
+  ScenarioOptions scenario;
+  SearchQuestion question;  // without what the other options say of it
+  std::vector<std::string> variations;
+  std::string objective = "time";
+  std::string svg, html;
+  SearchFiles files;
+  std::vector<std::string> exports;
+  std::string export_folder = ".";
+  OutputOptions output;
+};
 
 std::atomic<bool> interrupted{false};
 
@@ -131,84 +143,30 @@ void save_page(const SearchCommand& o, const Studies& studies, const SearchRepor
   save_page(o.html, page);
 }
 
-constexpr const char* kNothingDivides =
-    "NO LAYOUT: no sizes that may be chosen multiply to the devices and divide the batch, the "
-    "sequence, and the model's heads and layers";
-
-constexpr const char* kNotYet = "ENDED BEFORE A LAYOUT THAT FITS WAS FOUND";
-
-constexpr const char* kNotPlanned = "NO LAYOUT THAT FITS CAN BE PLANNED";
-
-/// Where nothing is found for one reason that no layout escapes: throws it.
-void say_why(const SearchReport& report, const Scenario& scenario) {
-  const auto for_all = [&](const SearchRefusal& r) {
-    return r.all && r.why.code == report.refusals.front().why.code;
-  };
-  const SearchCounts& c = report.counts;
-  if (c.simulated + c.open > 0 || report.refusals.empty()) return;
-  if (!std::ranges::all_of(report.refusals, for_all)) return;
-  throw locate(InputError(report.refusals.front().why), scenario);
+SearchQuestion question_of(const SearchCommand& o, const Command& command) {
+  SearchQuestion out = o.question;
+  out.file = input_name(o.scenario.file);
+  out.text = read_text_file(o.scenario.file);
+  out.sets = o.scenario.overrides();
+  for (const std::string& v : o.variations) out.varied.push_back(parse_variation(v));
+  out.objective = objective_named(o.objective);
+  out.front = out.front || !o.svg.empty();
+  out.command_line = command.line;
+  return out;
 }
 
-/// The scenario as written may be none of the layouts that are searched, and better than these.
-void put_first_if_best(const SearchCommand& o, SearchReport& out) {
-  if (!out.own || !out.own->report.memory.fits || out.best.empty()) return;
-  if (!is_better(o, *out.own, out.best.front())) return;
-  out.own_is_best = true;
-  out.best.insert(out.best.begin(), *out.own);
-  out.best.front().settings.clear();
-  if (out.best.size() > o.best) out.best.pop_back();
-}
-
-/// The best, and what they are compared with.
-void report_rows(const SearchCommand& o, const Machines& machines, const std::vector<Ranked>& best,
-                 SearchReport& out) {
-  if (machines.studies.empty()) return;
-  const Study& guided = machines.as_written ? *machines.as_written : *machines.studies.front();
-  std::vector<SearchRow> rows(best.size());
-  in_parallel(best.size() + 2, o.jobs, [&](std::size_t i) {
-    if (i == 0) out.rule_of_thumb = guided.guides();  // the longest first
-    if (i == 1 && machines.as_written) out.own = machines.as_written->own();
-    if (i >= 2) rows[i - 2] = machines.studies[best[i - 2].study]->row(best[i - 2].found);
-  });
-  const std::string too_late = leave_the_best(o, rows);
-  if (out.nothing.empty()) out.nothing = too_late;
-  const SearchCounts& c = out.counts;
-  if (out.nothing.empty() && c.considered == 0) out.nothing = kNothingDivides;
-  const bool all_refused = c.refused > 0 && c.simulated == 0;
-  if (out.nothing.empty() && all_refused && c.open == 0) out.nothing = kNotPlanned;
-  if (out.nothing.empty() && out.counts.open > 0) out.nothing = kNotYet;
-  if (o.wants_front()) out.front.insert(out.front.begin(), rows.begin(), rows.end());
-  out.front = pareto_front(std::move(out.front));
-  out.best = std::move(rows);
-  put_first_if_best(o, out);
-}
-
-int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ranks) {
-  const Studies& studies = machines.studies;
+int lead(const SearchCommand& o, const SearchQuestion& question, const Machines& machines,
+         const SearchRanks& ranks) {
   print_warnings(machines.warnings);
   SearchReport report = machines.about;
-  SearchRecords records(o, studies, report.run);
-  Ranking ranking(o);
+  SearchRecords records(o.files, machines.studies, report.run);
   SearchClock clock;
-  std::uint32_t i = 0;
-  for (; i < studies.size() && !interrupted; ++i) {
-    Study& study = *studies[i];
-    const std::vector<Found> found =
-        study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i),
-                   ranking.slowest(study.scenario())},
-                  report);
-    ranks.dismiss(interrupted);
-    ranking.add(study.scenario(), i, found);
-  }
+  const std::vector<Ranked> best =
+      search_machines(question, machines, records, {ranks, interrupted, std::ref(clock)}, report);
   clock.finish();
-  report.not_begun = std::ssize(studies) - i;
-  const bool cut = report.not_begun > 0 || report.front_cut || report.counts.open > 0;
-  report.interrupted = interrupted && cut;
   records.finish(!report.interrupted);
-  if (!studies.empty()) say_why(report, studies.front()->scenario());
-  report_rows(o, machines, ranking.reported(), report);
-  save_page(o, studies, report);
+  report_rows(question, machines, best, report);
+  save_page(o, machines.studies, report);
   const int found = print(o, report);
   // Behind the answer, which stands where a dialect cannot say the layout (D009).
   if (!report.best.empty()) export_layout(o, report.best.front());
@@ -217,17 +175,20 @@ int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ra
 
 int run_search(const SearchCommand& o, const Command& command) {
   const InterruptGuard guard;
+  SearchQuestion question;
   Machines machines;
   try {
-    machines = machines_of(o, command);
+    question = question_of(o, command);
+    machines = machines_of(question);
   } catch (const InputError&) {
     if (another_rank_speaks()) return kUsage;
     throw;
   }
   return on_search_ranks([&](const SearchRanks& ranks) {
-    if (ranks.leads()) return lead(o, machines, ranks);
+    if (ranks.leads()) return lead(o, question, machines, ranks);
+    const auto answer = [&](SearchWork& work) { return ranks.follow(work, question.jobs); };
     for (const std::unique_ptr<Study>& study : machines.studies) {
-      if (!study->follow(ranks)) break;
+      if (!study->follow(answer)) break;
     }
     return kYes;
   });
@@ -241,11 +202,11 @@ void add_goals(Subcommand& sub, SearchCommand& options) {
              "What the best has least of, per token: time, cost, energy; or gpus")
       .one_of({"time", "cost", "energy", "gpus"})
       .shows_default();
-  sub.option("--max-gpus", options.max_gpus, "Machines of more are left out").positive();
+  sub.option("--max-gpus", options.question.max_gpus, "Machines of more are left out").positive();
   Option tokens =
-      sub.option("--tokens", options.tokens, "To be trained on: days and price of it all")
+      sub.option("--tokens", options.question.tokens, "To be trained on: days and price of it all")
           .between(1.0, kMostTokens);
-  sub.option("--deadline,--days", options.days,
+  sub.option("--deadline,--days", options.question.days,
              "Only layouts that train on --tokens in so many days")
       .positive()
       .needs(tokens);
@@ -263,12 +224,12 @@ void add_files(Subcommand& sub, SearchCommand& options) {
       .takes("FOLDER")
       .needs(exported)
       .shows_default();
-  sub.option("--resume", options.resume,
+  sub.option("--resume", options.files.journal,
              "A journal of what was simulated: a search that ended early goes on from it")
       .takes("FILE");
-  sub.option("--csv", options.csv, "Write every simulated layout, while it runs, as CSV")
+  sub.option("--csv", options.files.csv, "Write every simulated layout, while it runs, as CSV")
       .writes_file();
-  sub.option("--sqlite", options.sqlite, "The same into an SQLite database").writes_file();
+  sub.option("--sqlite", options.files.sqlite, "The same into an SQLite database").writes_file();
 }
 
 }  // namespace
@@ -280,27 +241,30 @@ void add_search(Command& command) {
       "The fastest layouts that fit, with the proof that none is faster (exit code 1: "
       "nothing fits)");
   add_scenario_options(sub, options->scenario);
-  sub.option("--keep", options->keep, "A field that stays as it is, where all are searched")
+  sub.option("--keep", options->question.keep,
+             "A field that stays as it is, where all are searched")
       .takes("PATH")
       .repeatable();
   add_vary_option(sub, options->variations);
-  sub.option("--best", options->best, "How many layouts to find").between(1, 1000).shows_default();
+  sub.option("--best", options->question.best, "How many layouts to find")
+      .between(1, 1000)
+      .shows_default();
   add_goals(sub, *options);
   sub.flag(
-      "--front", options->front,
+      "--front", options->question.front,
       "Also the layouts that no other beats in time, memory, GPUs and cost at once: those of the "
       "best, and with less memory the fastest in steps of 5 %");
   sub.option("--svg", options->svg, "Draw this front: time against memory").writes_file();
   add_html_option(sub, options->html);
-  sub.option("--budget", options->budget,
+  sub.option("--budget", options->question.budget,
              "Simulations at most; the answer then says how far it may be off")
       .positive();
-  sub.option("--price", options->prices,
+  sub.option("--price", options->question.prices,
              "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
       .takes("[DEVICE=]PRICE")
       .separated_by_commas();
   add_files(sub, *options);
-  add_jobs_option(sub, options->jobs);
+  add_jobs_option(sub, options->question.jobs);
   add_output_options(sub, options->output);
   sub.runs([&command, options] { return run_search(*options, command); },
            [options] {

@@ -6,14 +6,14 @@
 #include <functional>
 #include <memory>
 
-#include "search/work.h"
+#include "prediction/search/crews.h"
 
 namespace plait {
 
 class Transport;
 
 /// The ranks of the search that this process is one of.
-class SearchRanks {
+class SearchRanks : public Crews {
  public:
   /// This process alone.
   SearchRanks() = default;
@@ -21,11 +21,11 @@ class SearchRanks {
 
   bool leads() const;
   /// Of the leader: everybody, with `threads` threads each. They must be at this work too.
-  std::unique_ptr<Crew> crew(SearchWork& work, int threads) const;
+  std::unique_ptr<Crew> crew(SearchWork& work, int threads) const override;
   /// Of the others: answers the leader. False when there will be no further space.
   bool follow(SearchWork& work, int threads) const;
   /// Of the leader: the others go on to the next space, if there is one to come.
-  void dismiss(bool for_good) const;
+  void dismiss(bool for_good) const override;
 
  private:
   Transport* transport_ = nullptr;

@@ -75,7 +75,7 @@ struct SettableLink {
 };
 
 /// Ranks on the host with most of them.
-std::int64_t ranks_per_host(const CollectiveRun& run) {
+std::int64_t ranks_per_host(const CollectiveTimings& run) {
   const std::int64_t hosts = std::max<std::int64_t>(1, run.hosts);
   return std::max<std::int64_t>(1, (run.ranks + hosts - 1) / hosts);
 }
@@ -85,7 +85,7 @@ std::int64_t ranks_per_host(const CollectiveRun& run) {
 /// all_to_all: (n - 1) / (n - r), as a rank sends (n - r) / n of its buffer by its own NIC, of
 /// which (n - 1) / n are counted; where ranks share a NIC, as much of it as a rank has. send_recv:
 /// 1, as one rank of a node sends to another node.
-SettableLink nics_of(const CollectiveRun& run, const NodeSpec& node) {
+SettableLink nics_of(const CollectiveTimings& run, const NodeSpec& node) {
   const std::int64_t ranks = ranks_per_host(run);
   const auto n = static_cast<double>(run.ranks), r = static_cast<double>(ranks);
   const std::int64_t used = std::min(ranks, node.nics);
@@ -102,7 +102,7 @@ SettableLink nics_of(const CollectiveRun& run, const NodeSpec& node) {
   return out;
 }
 
-SettableLink link_of(const CollectiveRun& run, const NodeSpec& node, const Device& device) {
+SettableLink link_of(const CollectiveTimings& run, const NodeSpec& node, const Device& device) {
   using enum SettableLink::Kind;
   if (run.hosts > 1 && node.nics > 0) return nics_of(run, node);
   if (device.nvlink_links > 0) {
@@ -113,7 +113,7 @@ SettableLink link_of(const CollectiveRun& run, const NodeSpec& node, const Devic
 }
 
 /// The machine of the run with the link at `factor` times its rate.
-ClusterSpec machine_of(const CollectiveRun& run, const NodeSpec& node, const Device& device,
+ClusterSpec machine_of(const CollectiveTimings& run, const NodeSpec& node, const Device& device,
                        const SettableLink& link, double factor) {
   ClusterSpec out{.preset = node.name, .nodes = std::max<std::int64_t>(1, run.hosts)};
   out.device = device;
@@ -126,7 +126,7 @@ ClusterSpec machine_of(const CollectiveRun& run, const NodeSpec& node, const Dev
   return out;
 }
 
-DataSheet data_sheet_of(const CollectiveRun& run, const std::string& named) {
+DataSheet data_sheet_of(const CollectiveTimings& run, const std::string& named) {
   const std::string name = named.empty() ? catalogue_name(run.device) : named;
   if (name.empty()) return {};
   const Device device = find_device(name);
@@ -139,7 +139,7 @@ DataSheet data_sheet_of(const CollectiveRun& run, const std::string& named) {
   return out;
 }
 
-std::string fit_text(const CollectiveRun& run, const LatencyBandwidth& fit,
+std::string fit_text(const CollectiveTimings& run, const LatencyBandwidth& fit,
                      const DataSheet& sheet) {
   std::string out = fmt::format(
       "{} over {} ranks, {}, {} sizes, {}\n"
@@ -161,7 +161,7 @@ std::string fit_text(const CollectiveRun& run, const LatencyBandwidth& fit,
   return out;
 }
 
-std::string fit_json(const CollectiveRun& run, const LatencyBandwidth& fit,
+std::string fit_json(const CollectiveTimings& run, const LatencyBandwidth& fit,
                      const DataSheet& sheet) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const CollectiveTiming& r : run.rows) {
@@ -187,7 +187,7 @@ std::string fit_json(const CollectiveRun& run, const LatencyBandwidth& fit,
                     {"rows", rows}});
 }
 
-int print_fit(const CommandOptions& options, const CollectiveRun& run) {
+int print_fit(const CommandOptions& options, const CollectiveTimings& run) {
   if (run.wrong > 0) {
     print_warnings(
         {fmt::format("W016: {} of {} rows computed wrong results (#wrong) and are not fitted",

@@ -35,7 +35,7 @@ std::string one_of(const std::vector<std::string>& names) {
 /// A regular expression (the subset that JSON Schema shares with everybody) for number and unit.
 std::string unit_pattern(const UnitTable& table) {
   std::vector<std::string_view> names;
-  for (const Unit& u : table.units) names.push_back(u.name);
+  for (const UnitOfMeasure& u : table.units) names.push_back(u.name);
   return fmt::format("^ *[0-9]+(\\.[0-9]*)?([eE][-+]?[0-9]+)? *({}) *$", fmt::join(names, "|"));
 }
 

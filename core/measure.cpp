@@ -29,7 +29,7 @@ std::optional<Measure> read_measure(std::string_view text) {
                              &unit_table<FlopsPerSecond>(), &unit_table<Seconds>(),
                              &unit_table<Watts>()};
   for (const UnitTable* table : tables) {
-    for (const Unit& unit : table->units) {
+    for (const UnitOfMeasure& unit : table->units) {
       if (unit.name == name) return Measure{out.number, unit, table->noun};
     }
   }

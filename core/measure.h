@@ -9,9 +9,9 @@
 namespace plait {
 
 struct Measure {
-  double number = 0;           // in `unit`
-  Unit unit = {"", 1};         // a plain number has no name
-  std::string_view noun = {};  // "a bandwidth"; a plain number has none
+  double number = 0;             // in `unit`
+  UnitOfMeasure unit = {"", 1};  // a plain number has no name
+  std::string_view noun = {};    // "a bandwidth"; a plain number has none
 
   double base() const { return number * unit.scale; }
   bool same_kind(const Measure& other) const { return noun == other.noun; }

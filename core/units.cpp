@@ -15,20 +15,22 @@ namespace {
 constexpr double kKi = 1024.0, kMi = kKi * kKi, kGi = kMi * kKi, kTi = kGi * kKi;
 
 // "shown" units first, ascending: binary for sizes of memory, SI for rates.
-constexpr Unit kByteUnits[] = {{"B", 1},    {"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi}, {"TiB", kTi},
-                               {"kB", 1e3}, {"KB", 1e3},  {"MB", 1e6},  {"GB", 1e9},  {"TB", 1e12}};
-constexpr Unit kBandwidthUnits[] = {
+constexpr UnitOfMeasure kByteUnits[] = {{"B", 1},     {"KiB", kKi}, {"MiB", kMi}, {"GiB", kGi},
+                                        {"TiB", kTi}, {"kB", 1e3},  {"KB", 1e3},  {"MB", 1e6},
+                                        {"GB", 1e9},  {"TB", 1e12}};
+constexpr UnitOfMeasure kBandwidthUnits[] = {
     {"B/s", 1},        {"kB/s", 1e3},     {"MB/s", 1e6},    {"GB/s", 1e9},   {"TB/s", 1e12},
     {"KB/s", 1e3},     {"KiB/s", kKi},    {"MiB/s", kMi},   {"GiB/s", kGi},  {"TiB/s", kTi},
     {"bps", 0.125},    {"kbps", 125},     {"Mbps", 125e3},  {"Gbps", 125e6}, {"Tbps", 125e9},
     {"b/s", 0.125},    {"kb/s", 125},     {"Mb/s", 125e3},  {"Gb/s", 125e6}, {"Tb/s", 125e9},
     {"Mbit/s", 125e3}, {"Gbit/s", 125e6}, {"Tbit/s", 125e9}};
-constexpr Unit kFlopsUnits[] = {
+constexpr UnitOfMeasure kFlopsUnits[] = {
     {"FLOP/s", 1},     {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15},
     {"EFLOP/s", 1e18}, {"MFLOPS", 1e6},  {"GFLOPS", 1e9},  {"TFLOPS", 1e12},  {"PFLOPS", 1e15}};
-constexpr Unit kTimeUnits[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
-                               {"µs", 1e-6},  {"min", 60},  {"h", 3600},  {"d", 86400}};
-constexpr Unit kPowerUnits[] = {{"W", 1}, {"kW", 1e3}, {"MW", 1e6}};
+constexpr UnitOfMeasure kTimeUnits[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6},
+                                        {"ms", 1e-3},  {"s", 1},     {"µs", 1e-6},
+                                        {"min", 60},   {"h", 3600},  {"d", 86400}};
+constexpr UnitOfMeasure kPowerUnits[] = {{"W", 1}, {"kW", 1e3}, {"MW", 1e6}};
 
 constexpr UnitTable kBytes{"a size", "80 GiB", kByteUnits, 5};
 constexpr UnitTable kBandwidth{"a bandwidth", "450 GB/s", kBandwidthUnits, 5};
@@ -49,7 +51,7 @@ std::string_view trimmed(std::string_view text) {
 /// Units that differ from `name` in case only mean something else (Gb, GB), so both are offered.
 std::string unit_cure(std::string_view name, const UnitTable& table) {
   std::vector<std::string> names, same;
-  for (const Unit& u : table.units) {
+  for (const UnitOfMeasure& u : table.units) {
     names.emplace_back(u.name);
     if (lower_case(u.name) == lower_case(name)) same.push_back(fmt::format("\"{}\"", u.name));
   }
@@ -65,8 +67,8 @@ std::string three_digits(double v) {
   return fmt::format("{:.{}f}", v, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
-const Unit& base_unit(const UnitTable& table) {
-  return *std::ranges::find(table.units, 1.0, &Unit::scale);
+const UnitOfMeasure& base_unit(const UnitTable& table) {
+  return *std::ranges::find(table.units, 1.0, &UnitOfMeasure::scale);
 }
 
 std::string human(double value, const UnitTable& table) {
@@ -113,7 +115,7 @@ double parse_amount(std::string_view text, const UnitTable& table, const Where& 
                       .cure = fmt::format("write it as \"{}\"", table.example)});
   }
   const std::string_view name = trimmed(body.substr(static_cast<std::size_t>(end - body.data())));
-  const auto unit = std::ranges::find(table.units, name, &Unit::name);
+  const auto unit = std::ranges::find(table.units, name, &UnitOfMeasure::name);
   if (unit != table.units.end()) return value * unit->scale;
   throw InputError({.code = name.empty() ? "U001" : "U002",
                     .problem = name.empty() ? fmt::format("{} has no unit", quoted)
@@ -140,7 +142,7 @@ Bytes parse_quantity<Bytes>(std::string_view text, const Where& where) {
 
 std::string exact_text(double value, const UnitTable& table) {
   for (std::size_t i = table.shown; i-- > 0;) {
-    const Unit& unit = table.units[i];
+    const UnitOfMeasure& unit = table.units[i];
     const double scaled = value / unit.scale;
     const bool readable = std::abs(scaled) >= 1 && std::abs(scaled) < 1e6;
     const std::string text = fmt::format("{}", scaled);

@@ -12,7 +12,7 @@
 
 namespace plait {
 
-struct Unit {
+struct UnitOfMeasure {
   std::string_view name;
   double scale;  // of the SI base unit (bytes, bytes per second, FLOP per second, seconds, watts)
 };
@@ -22,7 +22,7 @@ struct Unit {
 struct UnitTable {
   std::string_view noun;     // "a size"
   std::string_view example;  // "80 GiB"
-  std::span<const Unit> units;
+  std::span<const UnitOfMeasure> units;
   std::size_t shown;
 };
 

@@ -10,7 +10,7 @@
 namespace plait {
 namespace {
 
-std::optional<CollectiveKind> kind_of(const CollectiveRun& run) {
+std::optional<CollectiveKind> kind_of(const CollectiveTimings& run) {
   using enum CollectiveKind;
   for (const CollectiveKind k : {kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast}) {
     if (name_of(k) == run.collective) return k;
@@ -19,7 +19,7 @@ std::optional<CollectiveKind> kind_of(const CollectiveRun& run) {
 }
 
 /// The ranks of the run, as many on each host; where it does not say how many: on all devices.
-std::vector<std::int64_t> devices_of(const CollectiveRun& run, const Cluster& cluster) {
+std::vector<std::int64_t> devices_of(const CollectiveTimings& run, const Cluster& cluster) {
   const std::int64_t ranks = run.ranks > 0 ? run.ranks : cluster.world_size();
   std::vector<std::int64_t> out;
   for (std::int64_t r = 0; r < ranks; ++r) {
@@ -30,7 +30,7 @@ std::vector<std::int64_t> devices_of(const CollectiveRun& run, const Cluster& cl
   return out;
 }
 
-Seconds predicted(const CollectiveRun& run, CollectiveKind kind, Bytes size,
+Seconds predicted(const CollectiveTimings& run, CollectiveKind kind, Bytes size,
                   const ClusterSpec& spec) {
   const Cluster cluster = make_cluster(spec);
   Collective op;
@@ -43,7 +43,7 @@ Seconds predicted(const CollectiveRun& run, CollectiveKind kind, Bytes size,
 
 }  // namespace
 
-std::optional<double> measured_link_factor(const CollectiveRun& run,
+std::optional<double> measured_link_factor(const CollectiveTimings& run,
                                            const MachineWithLinks& machine) {
   constexpr double kWidest = 100, kPrecision = 1e-4;
   const std::optional<CollectiveKind> kind = kind_of(run);

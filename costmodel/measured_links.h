@@ -15,7 +15,7 @@ using MachineWithLinks = std::function<ClusterSpec(double factor)>;
 
 /// The factor at the largest size that was measured. None where the model has no such collective,
 /// or cannot take as long, or as short, with links of a hundredth to a hundred times their rate.
-std::optional<double> measured_link_factor(const CollectiveRun& run,
+std::optional<double> measured_link_factor(const CollectiveTimings& run,
                                            const MachineWithLinks& machine);
 
 }  // namespace plait

@@ -5,7 +5,8 @@
 #include <optional>
 
 #include "core/error.h"
-#include "prediction/prediction.h"
+#include "prediction/planned_step.h"
+#include "reports/report.h"
 
 namespace plait {
 namespace {
@@ -92,8 +93,11 @@ std::vector<Change> changes(const Change& from, const Cluster& cluster) {
 /// Peak with the change, when it can be planned and fits.
 std::optional<std::int64_t> fitting_peak(const Scenario& s, const Change& c) {
   try {
-    const Plan plan = make_plan(s.model, c.workload, c.strategy);
-    const MemoryReport m = summarize_memory(plan, s.cluster, memory_of(plan, s), node_of(plan, s));
+    Scenario changed = s;
+    changed.workload = c.workload, changed.strategy = c.strategy;
+    const PlannedStep step = planned_step(changed);
+    const MemoryReport m =
+        summarize_memory(step.plan, s.cluster, memory_of(step, changed), node_of(step.plan, s));
     if (m.fits) return m.peak_memory_bytes;
   } catch (const InputError&) {
     // This combination cannot be planned: no cure.

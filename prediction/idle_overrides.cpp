@@ -8,12 +8,14 @@ namespace {
 
 /// False where the other scenario, by the size of its mesh or plan, is another one. It may be far
 /// larger: a machine's batch on one node, where it is --set cluster.nodes that is left out.
-bool may_be_the_same(const Plan& plan, const Scenario& other) {
+bool may_be_the_same(const PlannedStep& step, const Scenario& other) {
   const std::int64_t per_microbatch = other.strategy.replicas() * other.workload.micro_batch;
   const std::int64_t microbatches = other.workload.global_batch / per_microbatch;
-  if (plan.mesh.size != other.strategy.mesh.size || plan.microbatches != microbatches) return false;
-  const Plan its = make_plan(other.model, other.workload, other.strategy);
-  return plan.tokens_per_step == its.tokens_per_step && op_count(plan) == op_count(its);
+  if (step.plan.mesh.size != other.strategy.mesh.size || step.counts.microbatches != microbatches)
+    return false;
+  const PlannedStep its = planned_step(other);
+  return step.counts.tokens == its.counts.tokens &&
+         op_count(step.plan, step.counts) == op_count(its.plan, its.counts);
 }
 
 /// Whether the prediction without override `left_out` is the same.
@@ -23,7 +25,7 @@ bool has_no_effect(std::vector<Override> others, const ScenarioText& text, const
   try {
     const Scenario scenario = parse_scenario(text.text, text.file, others);
     require_training(scenario);
-    if (!may_be_the_same(with.plan, scenario)) return false;
+    if (!may_be_the_same(with, scenario)) return false;
     const Report folded = report_of(scenario, costs_of(scenario), {}).report;
     if (folded.step_time_s != with.report.step_time_s) return false;  // unfolding takes long
     return same_prediction(unfold ? predict(scenario, {.unfold = true}, {}).report : folded,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/watch.h"
+#include "prediction/planned_step.h"
 #include "reports/report.h"
 #include "scenarios/scenario.h"
 #include "search/evaluate.h"
@@ -19,8 +20,7 @@ struct PredictionOptions {
 };
 
 /// What is said about a step.
-struct Reported {
-  Plan plan;
+struct Reported : PlannedStep {
   std::vector<StageUse> memory;  // per stage
   Report report;
 };
@@ -45,15 +45,5 @@ Report report_of(const EvaluatedStep& step, const Scenario& scenario, const Cost
 
 /// The plan, checked: validate() finds nothing. Throws as predict does.
 Plan sound_plan(const Scenario& scenario);
-
-/// What run needs of the machine beside its devices is described, and its calibration is of it.
-/// Throws InputError as predict does.
-void require_machine(const Plan& plan, const Scenario& scenario);
-
-/// Live memory and overheads of every stage, on the device that has least.
-std::vector<StageUse> memory_of(const Plan& plan, const Scenario& scenario, bool curve = false);
-
-/// What the fullest node's host holds of it.
-NodeUse node_of(const Plan& plan, const Scenario& scenario);
 
 }  // namespace plait

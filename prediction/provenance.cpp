@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "reports/walk.h"
-
 namespace plait {
 namespace {
 
@@ -52,11 +50,11 @@ const CollectiveChoice* choice_of(const Collective& op,
 
 }  // namespace
 
-ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
+ProvenanceShares provenance_of(const Plan& plan, const StepCounts& counts, const Cluster& cluster,
+                               const CostModel& costs,
                                const std::vector<CollectiveChoice>& collectives) {
   std::vector<std::int64_t> runs(plan.blocks.size(), 0);
-  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    const std::vector<std::int64_t> here = runs_of_blocks(plan, stage);
+  for (const std::vector<std::int64_t>& here : counts.runs) {
     for (std::size_t b = 0; b < runs.size(); ++b) runs[b] += here[b];
   }
   Tally tally;

@@ -10,7 +10,8 @@
 
 namespace plait {
 
-ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
+ProvenanceShares provenance_of(const Plan& plan, const StepCounts& counts, const Cluster& cluster,
+                               const CostModel& costs,
                                const std::vector<CollectiveChoice>& collectives);
 
 }  // namespace plait

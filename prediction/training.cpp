@@ -36,15 +36,14 @@ void require_progress(const Scenario& s, const InterruptedTraining& t, const Tra
 
 }  // namespace
 
-TrainingReport training_of(const Scenario& s, const Plan& plan, SimTime step) {
+TrainingReport training_of(const Scenario& s, const Plan& plan, std::int64_t tokens, SimTime step) {
   const Training& asked = *s.training;
   const auto devices = static_cast<double>(s.cluster.world_size());
   const Bytes bytes = checkpoint_bytes(plan);
   const CheckpointCost cost = checkpoint_cost(bytes, s.cluster, asked.checkpoint);
   InterruptedTraining t;
   t.step = to_seconds(step);
-  t.steps = static_cast<std::int64_t>(
-      std::ceil(asked.tokens / static_cast<double>(plan.tokens_per_step)));
+  t.steps = static_cast<std::int64_t>(std::ceil(asked.tokens / static_cast<double>(tokens)));
   if (const Seconds interval = asked.checkpoint.interval; interval.value > 0) {
     t.interval = std::max<std::int64_t>(1, std::llround(std::min(interval / t.step, 1e18)));
   }

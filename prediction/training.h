@@ -7,7 +7,9 @@
 
 namespace plait {
 
-/// Requires scenario.training. Throws InputError S190 where failures come too fast to get on.
-TrainingReport training_of(const Scenario& scenario, const Plan& plan, SimTime step);
+/// Of steps of so many tokens. Requires scenario.training. Throws InputError S190 where failures
+/// come too fast to get on.
+TrainingReport training_of(const Scenario& scenario, const Plan& plan, std::int64_t tokens,
+                           SimTime step);
 
 }  // namespace plait

@@ -176,7 +176,7 @@ CollectiveCall<T> call_of(const CollectiveOf<Part>& c, const Operands& operands)
 }
 
 template <class T>
-std::unique_ptr<Communication> messages_of(const MessageEnd& end, const Operands& operands) {
+std::unique_ptr<Communication> messages_of(const PointToPoint& end, const Operands& operands) {
   std::vector<std::unique_ptr<Communication>> all;
   for (const auto& [peer, part] : end.messages) {
     BytesOnTheWay bytes;
@@ -194,7 +194,7 @@ std::unique_ptr<Communication> messages_of(const MessageEnd& end, const Operands
 template <class T>
 std::unique_ptr<Communication> communication_of(const Exchange& exchange, const Operands& operands,
                                                 CollectiveLibrary* library) {
-  if (const auto* m = std::get_if<MessageEnd>(&exchange)) {
+  if (const auto* m = std::get_if<PointToPoint>(&exchange)) {
     return messages_of<T>(*m, operands);
   }
   const auto& collective = std::get<CollectiveOf<Part>>(exchange);

@@ -25,12 +25,12 @@ std::optional<Exchange> ExchangeReader::read(const Op& op) {
 /// gives each peer its part of the shard; one that has all of it, as others have, its part of the
 /// whole.
 template <class M>
-MessageEnd ExchangeReader::message(const Op& op, const M& m, Flow flow) const {
+PointToPoint ExchangeReader::message(const Op& op, const M& m, Flow flow) const {
   const Tensor& t = plan_.tensors[op.operands.at(0).tensor];
-  MessageEnd end{.flow = flow,
-                 .channel = static_cast<int>(channel_of(op)),
-                 .tag = hash_of(t.name),
-                 .messages = {}};
+  PointToPoint end{.flow = flow,
+                   .channel = static_cast<int>(channel_of(op)),
+                   .tag = hash_of(t.name),
+                   .messages = {}};
   const Part all = whole(op, 0);
   const std::int64_t each = m.bytes.value / size_of(t.dtype);
   const bool dealt = all.elements == each * m.fan.peers;  // to the peers, or by them

@@ -45,7 +45,7 @@ struct CollectiveOf {
 };
 
 /// Messages as one end sees them: one, or one with each of several peers (plan/places.h).
-struct MessageEnd {
+struct PointToPoint {
   Flow flow = Flow::kOut;
   int channel = 0;
   std::uint64_t tag = 0;
@@ -56,7 +56,7 @@ struct MessageEnd {
   std::vector<Message> messages;
 };
 
-using Exchange = std::variant<CollectiveOf<Part>, MessageEnd>;
+using Exchange = std::variant<CollectiveOf<Part>, PointToPoint>;
 
 /// Reads the exchanges of one rank's step, in issue order: an all_reduce may go on with what the
 /// reduce_scatter right before it left on this rank.
@@ -68,7 +68,7 @@ class ExchangeReader {
 
  private:
   template <class M>  // Send or Recv
-  MessageEnd message(const Op& op, const M& message, Flow flow) const;
+  PointToPoint message(const Op& op, const M& message, Flow flow) const;
   CollectiveOf<Part> collective(const Collective& c, const Op& op);
   Part whole(const Op& op, std::size_t i) const;
   std::vector<Part> contiguous(const Op& op, std::int64_t first, std::int64_t elements) const;

@@ -17,8 +17,8 @@
 namespace plait {
 namespace {
 
-RankState run_rank(const Model& model, const Plan& whole, Transport& transport,
-                   const MakeDevice& device, const RunOptions& options) {
+StateShard run_rank(const Model& model, const Plan& whole, Transport& transport,
+                    const MakeDevice& device, const RunOptions& options) {
   const Plan plan = seen_from(whole, stage_of_rank(whole, transport.rank()));
   Walker walker(plan, model, transport, device, {.patience_s = options.patience_s});
   std::vector<double> losses;
@@ -26,7 +26,7 @@ RankState run_rank(const Model& model, const Plan& whole, Transport& transport,
     walker.step();
     losses.push_back(loss_of(walker, plan));
   }
-  RankState state = state_of(walker, plan, model);
+  StateShard state = state_of(walker, plan, model);
   state.losses = std::move(losses);
   return state;
 }
@@ -225,11 +225,11 @@ std::optional<ModelState> run_steps(const Model& model, const Plan& plan, RunPre
   MakeDevice device = options.device;
   if (!device)
     device = precision == RunPrecision::kFp64 ? host_device<double>() : host_device<float>();
-  const RankState mine = run_rank(model, plan, transport, device, options);
+  const StateShard mine = run_rank(model, plan, transport, device, options);
   const auto all = Control(transport, options.patience_s).gather(packed(mine));
   if (transport.rank() != 0) return std::nullopt;
-  std::vector<RankState> ranks;
-  for (const std::vector<std::byte>& bytes : all) ranks.push_back(rank_state(bytes));
+  std::vector<StateShard> ranks;
+  for (const std::vector<std::byte>& bytes : all) ranks.push_back(state_shard(bytes));
   return gathered(ranks);
 }
 

@@ -15,7 +15,7 @@ class Collector {
   Collector(Walker& walker, const Plan& plan, const Model& model)
       : walker_(walker), plan_(plan), model_(model) {}
 
-  RankState collect() {
+  StateShard collect() {
     const Rank& rank = walker_.rank();
     out_.planned = live_memory(plan_, rank.stage, false, Place::kDevice, rank.role).peak;
     out_.held = walker_.device().peak();
@@ -70,7 +70,7 @@ class Collector {
   Walker& walker_;
   const Plan& plan_;
   const Model& model_;
-  RankState out_;
+  StateShard out_;
 };
 
 /// False where an element is there already with another value.
@@ -113,7 +113,7 @@ std::set<std::pair<std::int32_t, std::int32_t>> members_of(const Plan& plan, std
 
 }  // namespace
 
-std::vector<std::byte> packed(const RankState& state) {
+std::vector<std::byte> packed(const StateShard& state) {
   Packer out;
   out.put(state.losses), out.put(state.planned), out.put(state.held);
   for (const auto* parts : {&state.gradients, &state.moments, &state.weights})
@@ -121,15 +121,15 @@ std::vector<std::byte> packed(const RankState& state) {
   return out.bytes();
 }
 
-RankState rank_state(const std::vector<std::byte>& packed) {
+StateShard state_shard(const std::vector<std::byte>& packed) {
   Unpacker in(packed);
-  RankState out;
+  StateShard out;
   in.take(out.losses), in.take(out.planned), in.take(out.held);
   for (auto* parts : {&out.gradients, &out.moments, &out.weights}) take_parts(in, *parts);
   return out;
 }
 
-RankState state_of(Walker& walker, const Plan& plan, const Model& model) {
+StateShard state_of(Walker& walker, const Plan& plan, const Model& model) {
   return Collector(walker, plan, model).collect();
 }
 
@@ -148,9 +148,9 @@ double loss_of(Walker& walker, const Plan& plan) {
   return loss;
 }
 
-ModelState gathered(const std::vector<RankState>& ranks) {
+ModelState gathered(const std::vector<StateShard>& ranks) {
   ModelState out;
-  for (const RankState& r : ranks) {
+  for (const StateShard& r : ranks) {
     out.losses.resize(r.losses.size());
     for (std::size_t i = 0; i < r.losses.size(); ++i) out.losses[i] += r.losses[i];
     for (const bool agree : {put(out.gradients, r.gradients), put(out.moments, r.moments),

@@ -21,16 +21,16 @@ struct TensorPart {
 };
 
 /// What one rank has at the end of a run. It answers for the share that its optimizer state covers.
-struct RankState {
+struct StateShard {
   std::vector<double> losses;  // its part of each step's
   std::vector<TensorPart> gradients, moments, weights;
   Bytes planned, held;  // peak memory: of plan/memory.h, and as it was
 };
 /// For the journey to another rank.
-std::vector<std::byte> packed(const RankState& state);
-RankState rank_state(const std::vector<std::byte>& packed);
+std::vector<std::byte> packed(const StateShard& state);
+StateShard state_shard(const std::vector<std::byte>& packed);
 
-RankState state_of(Walker& walker, const Plan& plan, const Model& model);
+StateShard state_of(Walker& walker, const Plan& plan, const Model& model);
 /// This rank's part of the loss of the step just done; the parts of all ranks add up to it.
 double loss_of(Walker& walker, const Plan& plan);
 
@@ -51,6 +51,6 @@ struct ModelState {
   std::vector<Bytes> planned, held;       // of each rank
 };
 /// Puts together what the ranks have, in their order.
-ModelState gathered(const std::vector<RankState>& ranks);
+ModelState gathered(const std::vector<StateShard>& ranks);
 
 }  // namespace plait

@@ -64,10 +64,10 @@ std::size_t track_for(const Plan& plan, const std::vector<const Track*>& tracks,
 
 }  // namespace
 
-std::vector<Flow> flows_of(const Plan& plan, const std::vector<const Track*>& tracks) {
+std::vector<FlowArrow> flows_of(const Plan& plan, const std::vector<const Track*>& tracks) {
   std::vector<SentBy> sent;
   for (const Track* t : tracks) sent.push_back(sends_of(plan, *t));
-  std::vector<Flow> flows;
+  std::vector<FlowArrow> flows;
   for (const Track* t : tracks) {
     std::map<std::pair<std::size_t, Key>, std::size_t> taken;
     for_each_op(plan, static_cast<std::size_t>(t->stage),

@@ -9,7 +9,7 @@
 
 namespace plait {
 
-struct Flow {
+struct FlowArrow {
   std::int64_t from_rank = 0, to_rank = 0;
   Stream from_stream = Stream::kCompute, to_stream = Stream::kCompute;
   SimTime sent = 0;      // start of the send
@@ -18,6 +18,6 @@ struct Flow {
 
 /// One flow for every recv on `tracks` whose sender is among them, exactly or by a rank of the
 /// same stage that stands for it.
-std::vector<Flow> flows_of(const Plan& plan, const std::vector<const Track*>& tracks);
+std::vector<FlowArrow> flows_of(const Plan& plan, const std::vector<const Track*>& tracks);
 
 }  // namespace plait

@@ -11,7 +11,6 @@
 #include "plan/places.h"
 #include "reports/human.h"
 #include "reports/json.h"
-#include "reports/walk.h"
 
 namespace plait {
 namespace {
@@ -26,9 +25,6 @@ Flops whole_square_flops(const Compute& op) {
   if (!a->fused) whole.documents = {};
   return flops(whole);
 }
-
-/// How often a rank of each stage runs each block.
-using StageRuns = std::vector<std::vector<std::int64_t>>;
 
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
@@ -66,9 +62,9 @@ bool same_collective(const Collective& a, const Collective& b) {
 }
 
 /// Calls of `op` in one step, on the stage that makes the most of them.
-std::int64_t calls_of(const Plan& plan, const StageRuns& all, const Collective& op) {
+std::int64_t calls_of(const Plan& plan, const StepCounts& counts, const Collective& op) {
   std::int64_t most = 0;
-  for (const std::vector<std::int64_t>& runs : all) {
+  for (const std::vector<std::int64_t>& runs : counts.runs) {
     std::int64_t calls = 0;
     for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
       for (const Op& o : plan.blocks[b].ops) {
@@ -89,7 +85,7 @@ bool reads_the_same(const CollectiveLine& a, const CollectiveLine& b) {
   return all(a) == all(b);
 }
 
-std::vector<CollectiveLine> collective_lines(const ReportInputs& in, const StageRuns& runs) {
+std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
   std::vector<CollectiveLine> out;
   std::vector<std::vector<Collective>> counted;  // of each line
   for (const ChosenCollective& c : in.collectives) {
@@ -102,7 +98,7 @@ std::vector<CollectiveLine> collective_lines(const ReportInputs& in, const Stage
     line.bytes = c.op.bytes().value;
     line.ranks = c.group.ranks;
     line.nodes = c.group.nodes;
-    line.calls = calls_of(in.plan, runs, c.op);
+    line.calls = calls_of(in.plan, in.counts, c.op);
     line.time_s = c.cost.cost.total().value;
     const auto same = std::find_if(out.begin(), out.end(), [&](const CollectiveLine& other) {
       return reads_the_same(line, other);
@@ -138,15 +134,7 @@ std::vector<Share> without_waits(std::vector<Share> breakdown, Seconds time) {
   return breakdown;
 }
 
-StageRuns runs_of_stages(const Plan& plan) {
-  StageRuns out;
-  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    out.push_back(runs_of_blocks(plan, stage));
-  }
-  return out;
-}
-
-Flops hardware_flops(const Plan& plan, const StageRuns& all) {
+Flops hardware_flops(const Plan& plan, const StepCounts& counts) {
   std::vector<double> of_block;
   for (const Block& block : plan.blocks) {
     double sum = 0;
@@ -157,15 +145,15 @@ Flops hardware_flops(const Plan& plan, const StageRuns& all) {
     of_block.push_back(sum);
   }
   double again = 0;
-  for (std::size_t stage = 0; stage < all.size(); ++stage) {
-    const std::vector<std::int64_t>& runs = all[stage];
+  for (std::size_t stage = 0; stage < counts.runs.size(); ++stage) {
+    const std::vector<std::int64_t>& runs = counts.runs[stage];
     const std::int64_t ranks = ranks_of_stage(plan, static_cast<std::int64_t>(stage));
     const auto workers = static_cast<double>(plan.servers.workers(ranks));
     for (std::size_t b = 0; b < runs.size(); ++b) {
       again += workers * static_cast<double>(runs[b]) * of_block[b];
     }
   }
-  return plan.model_flops + plan.unneeded_flops + Flops(again);
+  return counts.model_flops + counts.unneeded_flops + Flops(again);
 }
 
 /// The type that the matrix products of layers compute in, narrow where some layer is not plain.
@@ -181,13 +169,13 @@ double half_squares(const ReportInputs& in) {
   const bool whole = w.documents.packing == Packing::kNone && !w.lora.any();
   if (!in.model.causal || !whole || w.capacity_factor > 0) return 0;
   const Flops needed = needed_flops_per_iteration(in.model, w.sequence_length, w.global_batch);
-  return ratio(needed.value, in.plan.model_flops.value);
+  return ratio(needed.value, in.counts.model_flops.value);
 }
 
 /// Throughput and utilisation. MFU counts the FLOPs that the model needs, HFU those that run;
 /// both against the dense peak of the type that the matrix products compute in (Chowdhery et al.
 /// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
-void fill_rates(const ReportInputs& in, const StageRuns& runs, Report& r) {
+void fill_rates(const ReportInputs& in, Report& r) {
   const auto gpus = static_cast<double>(r.world_size);
   const DType dtype = type_of_products(in.model, in.workload.precision);
   r.peak_flops_dtype = name_of(dtype);
@@ -195,14 +183,13 @@ void fill_rates(const ReportInputs& in, const StageRuns& runs, Report& r) {
     const FlopsPerSecond peak = in.cluster.kind(k).device.peak(dtype);
     r.peak_flops_per_gpu_tflops += in.cluster.share(k) * (peak.value * 1e-12);
   }
-  r.tokens_per_s = ratio(static_cast<double>(in.plan.tokens_per_step), r.step_time_s);
+  r.tokens_per_s = ratio(static_cast<double>(in.counts.tokens), r.step_time_s);
   r.tokens_per_s_per_gpu = r.tokens_per_s / gpus;
-  r.model_tflops_per_gpu = ratio(in.plan.model_flops.value * 1e-12, r.step_time_s) / gpus;
+  r.model_tflops_per_gpu = ratio(in.counts.model_flops.value * 1e-12, r.step_time_s) / gpus;
   r.hardware_tflops_per_gpu =
-      ratio(hardware_flops(in.plan, runs).value * 1e-12, r.step_time_s) / gpus;
+      ratio(hardware_flops(in.plan, in.counts).value * 1e-12, r.step_time_s) / gpus;
   r.price_per_step = in.price_per_device_hour * gpus * r.step_time_s / 3600;
-  r.price_per_billion_tokens =
-      ratio(r.price_per_step * 1e9, static_cast<double>(in.plan.tokens_per_step));
+  r.price_per_billion_tokens = ratio(r.price_per_step * 1e9, static_cast<double>(in.counts.tokens));
   r.mfu = ratio(r.model_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
   r.mfu_of_half_squares = r.mfu * half_squares(in);
   r.hfu = ratio(r.hardware_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
@@ -211,7 +198,6 @@ void fill_rates(const ReportInputs& in, const StageRuns& runs, Report& r) {
 }  // namespace
 
 Report summarize(const ReportInputs& in) {
-  const StageRuns runs = runs_of_stages(in.plan);
   Report r;
   r.run = in.run;
   r.model = in.model.name;
@@ -222,20 +208,20 @@ Report summarize(const ReportInputs& in) {
   r.stage_tp = in.plan.stage_tp;
   r.world_size = rank_count(in.plan);
   r.step_time_s = to_seconds(in.times.step).value;
-  fill_rates(in, runs, r);
+  fill_rates(in, r);
   const Seconds hidden = to_seconds(in.times.hidden);
   r.breakdown = shares(without_waits(in.explanation.breakdown, hidden), r.step_time_s);
   r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
   r.bound_by = in.explanation.bound_by;
   r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);
   r.memory = summarize_memory(in.plan, in.cluster, in.memory, in.node);
-  r.collectives = collective_lines(in, runs);
+  r.collectives = collective_lines(in);
   r.contention = in.contention;
   r.provenance = in.provenance;
   return r;
 }
 
-Flops hardware_flops(const Plan& plan) { return hardware_flops(plan, runs_of_stages(plan)); }
+Flops hardware_flops(const Plan& plan) { return hardware_flops(plan, counts_of(plan)); }
 
 double group_time(const std::vector<ReportShare>& shares, const std::string& group) {
   double sum = 0;

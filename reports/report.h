@@ -16,6 +16,7 @@
 #include "costmodel/stage_use.h"
 #include "plan/explanation.h"
 #include "plan/memory.h"
+#include "reports/step_counts.h"
 #include "topologies/cluster.h"
 
 namespace plait {
@@ -83,6 +84,7 @@ struct ReportInputs {
   const Workload& workload;
   const Strategy& strategy;
   const Plan& plan;
+  StepCounts counts;  // of the step
   const Cluster& cluster;
   StepTimes times;
   const Explanation& explanation;

@@ -164,7 +164,7 @@ void write_names(EventWriter& out, const Plan& plan, const Track& track) {
   }
 }
 
-void write_flow(EventWriter& out, const Flow& flow, std::int64_t id) {
+void write_flow(EventWriter& out, const FlowArrow& flow, std::int64_t id) {
   const auto at = [](SimTime t) { return microseconds(t / kPicosecondsPerNanosecond); };
   out.event(
       fmt::format(R"({{"ph":"s","cat":"p2p","name":"p2p","id":{},"pid":{},"tid":{},"ts":{}}})", id,
@@ -234,7 +234,7 @@ void write_trace(const TraceInputs& in, const std::function<void(std::string_vie
     write_ops(out, in.plan, *t);
   }
   std::int64_t id = 0;
-  for (const Flow& flow : flows_of(in.plan, simulated)) write_flow(out, flow, ++id);
+  for (const FlowArrow& flow : flows_of(in.plan, simulated)) write_flow(out, flow, ++id);
   if (!in.memory.empty()) {
     for (const Track* t : simulated) write_memory(out, in, *t);
   }

@@ -114,7 +114,7 @@ Knob make_knob(const Variation& variation, const std::string& base) {
       knob.measures.clear();
       return knob;
     }
-    const Unit unit = knob.numeric() ? knob.measures.front().unit : m->unit;
+    const UnitOfMeasure unit = knob.numeric() ? knob.measures.front().unit : m->unit;
     knob.measures.push_back({m->base() / unit.scale, unit, m->noun});
   }
   const auto m = read_measure(base);

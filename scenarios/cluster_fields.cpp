@@ -45,8 +45,8 @@ const Table<OtherNodesPart>& other_nodes_table() {
           field("preset", &O::preset, Text{cluster_names()},
                 "A kind of node from the catalogue; the other keys change it.")
               .otherwise("the cluster's node and device"),
-          field("node", &O::node, Changes{&node_part_table()}, "As `cluster.node`."),
-          field("device", &O::device, Changes{&device_part_table()}, "As `cluster.device`."),
+          field("node", &O::node, PresetChanges{&node_part_table()}, "As `cluster.node`."),
+          field("device", &O::device, PresetChanges{&device_part_table()}, "As `cluster.device`."),
       });
   return table;
 }
@@ -111,9 +111,9 @@ const Table<ClusterPart>& cluster_table() {
           field("nodes", &C::nodes, Int{.max = 1 << 24}, "How many nodes."),
           field("devices_per_node", &C::devices_per_node, Int{.max = 4096}, "Devices in a node.")
               .otherwise("as the node has"),
-          field("node", &C::node, Changes{&node_part_table()}, "The node."),
-          field("device", &C::device, Changes{&device_part_table()}, "The device."),
-          field("processor", &C::processor, Changes{&device_part_table()},
+          field("node", &C::node, PresetChanges{&node_part_table()}, "The node."),
+          field("device", &C::device, PresetChanges{&device_part_table()}, "The device."),
+          field("processor", &C::processor, PresetChanges{&device_part_table()},
                 "What computes on the host of a node, for plans that put work there.")
               .otherwise("none"),
           field("storage_bandwidth", &C::storage_bandwidth, Amount<BytesPerSecond>{},
@@ -121,7 +121,7 @@ const Table<ClusterPart>& cluster_table() {
           field("storage_write_bandwidth", &C::storage_write_bandwidth, Amount<BytesPerSecond>{},
                 "What they write.")
               .otherwise("as `storage_bandwidth`"),
-          field("fabric", &C::fabric, Changes{&fabric_part_table()}, "What joins the nodes."),
+          field("fabric", &C::fabric, PresetChanges{&fabric_part_table()}, "What joins the nodes."),
           field("other_nodes", &C::other_nodes, List{Nested{&other_nodes_table()}},
                 "Nodes of another kind on the same fabric, with as many devices and NICs."),
           field("slowdowns", &C::slowdowns, List{Nested{&slowdown_table()}}, "Slow devices."),
@@ -194,7 +194,8 @@ const Table<ScenarioParts>& scenario_table() {
                 "Defaults of a training framework: overlap, buckets, element types, kernels. What "
                 "the scenario says itself wins.")
               .otherwise("none"),
-          field("model", &S::model, Changes{&model_part_table()}, "What is trained or served.")
+          field("model", &S::model, PresetChanges{&model_part_table()},
+                "What is trained or served.")
               .required(),
           field("workload", &S::workload, Nested{&workload_table()}, "One optimizer step.")
               .otherwise("required, unless `serving` is given"),

@@ -105,7 +105,7 @@ struct ScenarioParts {
 
 /// Members of a part whose base value comes later: what is required is checked then.
 template <class T>
-struct Changes {
+struct PresetChanges {
   const Table<T>* table;
   Shape shape() const {
     Shape out = table->shape();
@@ -120,7 +120,7 @@ struct Changes {
   std::string write(const T& v) const { return table->write(v); }
 };
 template <class T>
-Changes(const Table<T>*) -> Changes<T>;
+PresetChanges(const Table<T>*) -> PresetChanges<T>;
 
 const Table<Model>& model_table();
 const Table<ModelPart>& model_part_table();

@@ -9,7 +9,7 @@
 
 namespace plait {
 
-LatencyBandwidth fit_latency_bandwidth(const CollectiveRun& run) {
+LatencyBandwidth fit_latency_bandwidth(const CollectiveTimings& run) {
   PLAIT_CHECK(!run.rows.empty(), "a run has rows");
   std::vector<FitRow> rows;
   for (const CollectiveTiming& row : run.rows) {

@@ -16,6 +16,6 @@ struct LatencyBandwidth {
   double median_error = 0, worst_error = 0;  // |log(fitted / measured)|
 };
 
-LatencyBandwidth fit_latency_bandwidth(const CollectiveRun& run);
+LatencyBandwidth fit_latency_bandwidth(const CollectiveTimings& run);
 
 }  // namespace plait

@@ -112,7 +112,7 @@ class GatherRewrite {
     const Operand part = op.operands.back();
     const Phase phase = op.phase;
     if (d_.strategy.sequence_parallel)
-      lay_out(d_.tensors[part.tensor], Layout::kSequence, d_.mesh().present(kTensorAxes));
+      lay_out(d_.tensors[part.tensor], Sharding::kSequence, d_.mesh().present(kTensorAxes));
     const TensorId all = of_all(part.tensor, ".for_ranks", Scope::kCall);
     op.operands.back() = {all, Use::kWrite};
     block_->ops.push_back(std::move(op));

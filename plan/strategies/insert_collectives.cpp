@@ -45,7 +45,7 @@ class Propagation {
   // ---- what each op needs and yields
   void follow(Norm& n) {
     if (n.pass == Pass::kForward) {
-      if (layout(0) == Layout::kPartial) take_rows(0);
+      if (layout(0) == Sharding::kPartial) take_rows(0);
       yield(op_.operands.size() - 2, layout(0)), yield(op_.operands.size() - 1, layout(0));
       return;
     }
@@ -56,15 +56,15 @@ class Propagation {
   /// Of a partial sum, laid out as the residual stream is. What is kept backward reads again.
   void take_rows(std::size_t operand) {
     const bool kept = tensor(operand).scope == Scope::kLayerMicrobatch;
-    if (!kept || layout_of(d_.x) != Layout::kSequence) return need(operand, layout_of(d_.x));
+    if (!kept || layout_of(d_.x) != Sharding::kSequence) return need(operand, layout_of(d_.x));
     scatter_at_producer(op_.operands[operand]);
   }
   /// Each rank has its heads, and all have the same gammas.
   void follow(HeadNorm& n) {
     if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
-    if (layout(1) != Layout::kFeature) return;
+    if (layout(1) != Sharding::kFeature) return;
     for (std::size_t gradient = 5; gradient < op_.operands.size(); ++gradient) {
-      set_layout(op_.operands[gradient].tensor, Layout::kPartial);
+      set_layout(op_.operands[gradient].tensor, Sharding::kPartial);
     }
   }
   void follow(MatMul& g) {
@@ -76,52 +76,52 @@ class Propagation {
     switch (g.pass) {
       case Pass::kWeightGrad:
         if (split_out || split_in) {
-          need(0, split_out ? Layout::kFeature : Layout::kReplicated);
-          need(1, split_in ? Layout::kFeature : Layout::kReplicated);
+          need(0, split_out ? Sharding::kFeature : Sharding::kReplicated);
+          need(1, split_in ? Sharding::kFeature : Sharding::kReplicated);
         } else if (is_adapter(d_, op_)) {
           owe_of_factor();
-        } else if (layout(2) == Layout::kReplicated) {
+        } else if (layout(2) == Sharding::kReplicated) {
           owe_if_sharded(0, 2);
           if (g.bias) owe_if_sharded(0, 3);
         }
         return;
       case Pass::kInputGrad:
         if (split_out)
-          need(0, Layout::kFeature), yield(2, Layout::kPartial, over_out);
+          need(0, Sharding::kFeature), yield(2, Sharding::kPartial, over_out);
         else if (split_in)
-          need(0, Layout::kReplicated), yield(2, Layout::kFeature, over_in);
+          need(0, Sharding::kReplicated), yield(2, Sharding::kFeature, over_in);
         else
           yield(2, layout(0));
         return;
       default:
         if (is_adapter(d_, op_)) take_gathered(0);
         if (split_out)
-          need(0, Layout::kReplicated), yield(2, Layout::kFeature, over_out);
+          need(0, Sharding::kReplicated), yield(2, Sharding::kFeature, over_out);
         else if (split_in)
-          need(0, Layout::kFeature), yield(2, Layout::kPartial, over_in);
+          need(0, Sharding::kFeature), yield(2, Sharding::kPartial, over_in);
         else
-          yield(2, of_own_experts(weight) ? Layout::kPartial : layout(0));
+          yield(2, of_own_experts(weight) ? Sharding::kPartial : layout(0));
     }
   }
   /// Of an adapter's factor that is whole: products with the other one, which is split, are partial
   /// sums, and so is its gradient.
   void owe_of_factor() {
-    if (layout(0) == Layout::kPartial) need(1, Layout::kReplicated);
-    if (layout(0) == Layout::kPartial || layout(1) == Layout::kPartial)
-      set_layout(op_.operands[2].tensor, Layout::kPartial);
-    else if (layout(2) == Layout::kReplicated)
+    if (layout(0) == Sharding::kPartial) need(1, Sharding::kReplicated);
+    if (layout(0) == Sharding::kPartial || layout(1) == Sharding::kPartial)
+      set_layout(op_.operands[2].tensor, Sharding::kPartial);
+    else if (layout(2) == Sharding::kReplicated)
       owe_if_sharded(0, 2);
   }
   /// What the linear layer itself has gathered, its adapter reads too.
   void take_gathered(std::size_t operand) {
     const Operand& o = op_.operands[operand];
-    if (versions_.contains({{o.tensor, o.shift}, Layout::kReplicated}))
-      need(operand, Layout::kReplicated);
+    if (versions_.contains({{o.tensor, o.shift}, Sharding::kReplicated}))
+      need(operand, Sharding::kReplicated);
   }
   /// Of experts dealt over tp and tokens that all of its ranks have: each adds its own experts'.
   bool of_own_experts(const Tensor& weight) {
     return weight.rank == 3 && weight.dims[0].sharded.has(Axis::kTp) &&
-           layout(0) == Layout::kReplicated;
+           layout(0) == Sharding::kReplicated;
   }
   void follow(Route& r) {
     if (r.pass == Pass::kForward) return yield(1, layout(0)), yield(2, layout(0));
@@ -139,12 +139,12 @@ class Propagation {
     yield(5, of_slots(1, 2));
   }
   void follow(Collective& c) {  // of expert.cpp and expert_gather.cpp
-    const bool stays = layout(0) == Layout::kPartial && !c.axes.has(innermost_);
-    if (stays && op_.stream == Stream::kEp) yield(1, Layout::kPartial);
+    const bool stays = layout(0) == Sharding::kPartial && !c.axes.has(innermost_);
+    if (stays && op_.stream == Stream::kEp) yield(1, Sharding::kPartial);
   }
   /// Of tokens made of slots: operand `tokens` has their layout.
-  Layout of_slots(std::size_t slots, std::size_t tokens) {
-    return layout(slots) == Layout::kPartial ? Layout::kPartial : layout(tokens);
+  Sharding of_slots(std::size_t slots, std::size_t tokens) {
+    return layout(slots) == Sharding::kPartial ? Sharding::kPartial : layout(tokens);
   }
   void follow(Attention& a) {
     if (a.pass == Pass::kForward) {
@@ -155,10 +155,10 @@ class Propagation {
   }
   /// Each rank has its heads; what all heads share is whole, its gradient a sum over them.
   void follow(LatentHeads& x) {
-    if (x.pass == Pass::kForward) return need(2, Layout::kReplicated), yield(3, layout(0));
-    const Layout heads = layout(0);
+    if (x.pass == Pass::kForward) return need(2, Sharding::kReplicated), yield(3, layout(0));
+    const Sharding heads = layout(0);
     yield(1, heads), yield(2, heads);
-    yield(3, heads == Layout::kFeature ? Layout::kPartial : heads);
+    yield(3, heads == Sharding::kFeature ? Sharding::kPartial : heads);
   }
   // Each rank has its heads and the groups of these.
   void follow(CausalConv& c) {
@@ -169,7 +169,7 @@ class Propagation {
   /// What is made stands from `results` on, backward `rows` and what stands behind parameters.
   void follow_states(Pass pass, std::size_t results, std::size_t rows) {
     const bool forward = pass == Pass::kForward;
-    const Layout heads = layout(forward ? 0 : 1);
+    const Sharding heads = layout(forward ? 0 : 1);
     if (!forward) need(0, heads), yield(rows, heads);
     for (std::size_t i = forward ? results : 11; i < op_.operands.size(); ++i) yield(i, heads);
   }
@@ -177,12 +177,12 @@ class Propagation {
     if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
     need(0, layout(1)), yield(5, layout(1)), yield(6, layout(1));
     if (!n.gate_last) return yield(8, layout(1));
-    if (layout(1) == Layout::kFeature) set_layout(op_.operands[7].tensor, Layout::kPartial);
+    if (layout(1) == Sharding::kFeature) set_layout(op_.operands[7].tensor, Sharding::kPartial);
   }
   /// What a row's gate multiplies is whole, and kept where the row is.
   void follow(Gate& g) {
     if (g.pass == Pass::kForward) {
-      if (layout(0) == Layout::kPartial && layout(1) == Layout::kSequence)
+      if (layout(0) == Sharding::kPartial && layout(1) == Sharding::kSequence)
         scatter_at_producer(op_.operands[0]);
       return need(0, layout(1)), yield(2, layout(1));
     }
@@ -192,7 +192,7 @@ class Propagation {
     if (a.pass == Pass::kForward) return yield(1, layout(0), axes(0));
     need(0, layout(1)), yield(2, layout(1), axes(1));
     if (!a.weighted) return;  // a gate's gradient is a sum over columns
-    yield(4, layout(1) == Layout::kFeature ? Layout::kPartial : layout(3), axes(1));
+    yield(4, layout(1) == Sharding::kFeature ? Sharding::kPartial : layout(3), axes(1));
   }
   void follow(Add& a) {
     if (a.pass != Pass::kForward) {
@@ -201,9 +201,9 @@ class Propagation {
     }
     if (a.alone) return take_gathered(0), yield(1, layout(0)), yield(2, layout(0));
     if (op_.operands.size() == 2) return need(0, layout(1));
-    const bool both_partial = layout(0) == Layout::kPartial && layout(1) == Layout::kPartial;
+    const bool both_partial = layout(0) == Sharding::kPartial && layout(1) == Sharding::kPartial;
     if (!both_partial) {
-      if (layout(0) == Layout::kPartial) need(0, layout(1));
+      if (layout(0) == Sharding::kPartial) need(0, layout(1));
       need(1, layout(0));
     }
     yield(2, layout(0));
@@ -213,11 +213,12 @@ class Propagation {
   void follow(Cast&) {
     if (tensor(0).kind == TensorClass::kWeight) return;  // stays as it is
     if (op_.operands[1].use == Use::kUpdate) return need(0, layout(1));
-    if (layout(0) == Layout::kReplicated && layout(1) == Layout::kFeature) return;  // own columns
-    if (layout(0) == Layout::kSequence && of_adapters_.contains(op_.operands[0].tensor))
-      need(0, Layout::kReplicated);  // once for both: adapters read it in the weights' type
+    if (layout(0) == Sharding::kReplicated && layout(1) == Sharding::kFeature)
+      return;  // own columns
+    if (layout(0) == Sharding::kSequence && of_adapters_.contains(op_.operands[0].tensor))
+      need(0, Sharding::kReplicated);  // once for both: adapters read it in the weights' type
     const bool orders_slots = tensor(0).rank != tensor(1).rank;
-    if (orders_slots && layout(0) != Layout::kPartial) return;
+    if (orders_slots && layout(0) != Sharding::kPartial) return;
     for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0), axes(0));
   }
   void follow(Embedding& e) {
@@ -231,13 +232,13 @@ class Propagation {
       if (split) reduce_output(2);
       return;
     }
-    if (split) return need(table - 1, Layout::kReplicated);
+    if (split) return need(table - 1, Sharding::kReplicated);
     owe_if_sharded(table - 1, table);
   }
   void follow(CrossEntropy& c) {
     using Step = CrossEntropy::Step;
     if (c.step != Step::kRowMax && c.step != Step::kSums) return;
-    if (layout(0) != Layout::kFeature) return;
+    if (layout(0) != Sharding::kFeature) return;
     const Operand out = op_.operands.back();
     behind_.push_back(all_reduce(out, c.step == Step::kRowMax ? Reduction::kMax : Reduction::kSum));
   }
@@ -249,18 +250,18 @@ class Propagation {
 
   // ---- layouts
   Tensor& tensor(std::size_t operand) { return d_.tensors[op_.operands[operand].tensor]; }
-  Layout layout(std::size_t operand) { return layout_of(op_.operands[operand].tensor); }
-  Layout layout_of(TensorId id) const { return layout_over(d_.tensors[id], innermost_); }
+  Sharding layout(std::size_t operand) { return layout_of(op_.operands[operand].tensor); }
+  Sharding layout_of(TensorId id) const { return layout_over(d_.tensors[id], innermost_); }
   /// What the operand's layout is over: tp, or those of its ranks that split an expert.
   AxisSet axes(std::size_t operand) {
     const Tensor& t = tensor(operand);
     if (const AxisSet partial = t.partial & kTensorAxes; !partial.empty()) return partial;
     return t.dims[0].sharded.has(innermost_) ? axes_ : axes_ - t.dims[0].sharded;
   }
-  void set_layout(TensorId id, Layout l) { set_layout(id, l, axes_); }
-  void set_layout(TensorId id, Layout l, AxisSet tp) { lay_out(d_.tensors[id], l, tp); }
-  void yield(std::size_t operand, Layout l) { yield(operand, l, axes_); }
-  void yield(std::size_t operand, Layout l, AxisSet over) {
+  void set_layout(TensorId id, Sharding l) { set_layout(id, l, axes_); }
+  void set_layout(TensorId id, Sharding l, AxisSet tp) { lay_out(d_.tensors[id], l, tp); }
+  void yield(std::size_t operand, Sharding l) { yield(operand, l, axes_); }
+  void yield(std::size_t operand, Sharding l, AxisSet over) {
     const TensorId id = op_.operands[operand].tensor;
     if (id == d_.x || id == d_.dx) {
       PLAIT_CHECK(layout_of(id) == l,
@@ -271,30 +272,30 @@ class Propagation {
   }
   /// Gradients of replicated weights from sharded tokens are partial sums.
   void owe_if_sharded(std::size_t tokens, std::size_t gradient) {
-    if (layout(tokens) == Layout::kSequence)
-      set_layout(op_.operands[gradient].tensor, Layout::kPartial);
+    if (layout(tokens) == Sharding::kSequence)
+      set_layout(op_.operands[gradient].tensor, Sharding::kPartial);
   }
 
   // ---- conversions
-  void need(std::size_t operand, Layout want) {
+  void need(std::size_t operand, Sharding want) {
     Operand& o = op_.operands[operand];
-    const Layout have = layout_of(o.tensor);
+    const Sharding have = layout_of(o.tensor);
     if (have == want) return;
     const auto key = std::pair(std::pair(o.tensor, o.shift), want);
     auto found = versions_.find(key);
     if (found == versions_.end()) found = versions_.emplace(key, convert(o, have, want)).first;
     o = {found->second, o.use, found->second == o.tensor ? o.shift : std::int16_t{0}};
   }
-  TensorId convert(const Operand& from, Layout have, Layout want) {
-    if (have == Layout::kPartial && want == Layout::kReplicated) {
+  TensorId convert(const Operand& from, Sharding have, Sharding want) {
+    if (have == Sharding::kPartial && want == Sharding::kReplicated) {
       Op sum = all_reduce(from, Reduction::kSum);
       std::get<Collective>(sum.body).projections = projections_behind(from);
       insert(std::move(sum), from);
-      set_layout(from.tensor, Layout::kReplicated);
+      set_layout(from.tensor, Sharding::kReplicated);
       return from.tensor;
     }
-    const bool scatter = have == Layout::kPartial && want == Layout::kSequence;
-    const bool gather = have == Layout::kSequence && want == Layout::kReplicated;
+    const bool scatter = have == Sharding::kPartial && want == Sharding::kSequence;
+    const bool gather = have == Sharding::kSequence && want == Sharding::kReplicated;
     PLAIT_CHECK(scatter || gather, "no conversion for " + d_.tensors[from.tensor].name);
     Tensor t = d_.tensors[from.tensor];
     t.name += scatter ? ".scattered" : ".gathered";
@@ -326,7 +327,7 @@ class Propagation {
     for (Op& op : block_.ops)
       for (Operand& o : op.operands)
         if (o.tensor == kept.tensor) o.tensor = reduce.operands[0].tensor;
-    set_layout(kept.tensor, Layout::kSequence);
+    set_layout(kept.tensor, Sharding::kSequence);
     block_.ops.insert(producer.base(), std::move(reduce));
   }
   /// Of a partial sum, a tensor of its own that is laid out as `whole` is, into `whole`.
@@ -335,17 +336,17 @@ class Propagation {
     t.name += ".partial";
     t.scope = Scope::kCall;
     const TensorId partial = d_.add(t);
-    set_layout(partial, Layout::kPartial);
+    set_layout(partial, Sharding::kPartial);
     return collective(CollectiveKind::kReduceScatter, partial,
                       {{partial, Use::kRead, 0}, {whole.tensor, Use::kWrite, whole.shift}});
   }
   /// The op writes a partial sum where a tensor of fixed layout is wanted.
   void reduce_output(std::size_t operand) {
     const Operand out = op_.operands[operand];
-    const bool whole = layout_of(out.tensor) == Layout::kReplicated;
+    const bool whole = layout_of(out.tensor) == Sharding::kReplicated;
     const bool kept = tensor(operand).scope != Scope::kCall;
     if (whole && kept) return behind_.push_back(all_reduce(out, Reduction::kSum));
-    if (whole) return set_layout(out.tensor, Layout::kPartial);
+    if (whole) return set_layout(out.tensor, Sharding::kPartial);
     behind_.push_back(reduce_scatter(out));
     op_.operands[operand].tensor = behind_.back().operands[0].tensor;
   }
@@ -378,7 +379,7 @@ class Propagation {
   std::set<TensorId> of_adapters_;
   Op op_;
   std::vector<Op> behind_;
-  std::map<std::pair<std::pair<TensorId, std::int16_t>, Layout>, TensorId> versions_;
+  std::map<std::pair<std::pair<TensorId, std::int16_t>, Sharding>, TensorId> versions_;
 };
 
 }  // namespace

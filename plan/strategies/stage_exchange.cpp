@@ -69,7 +69,7 @@ class ExchangeWriter {
     for (std::size_t t = 0; t < d_.tensors.size(); ++t) {
       if (d_.tensors[t].name == part.name) return static_cast<TensorId>(t);
     }
-    lay_out(part, Layout::kSequence, axes_);
+    lay_out(part, Sharding::kSequence, axes_);
     return d_.add(std::move(part));
   }
   /// A receiver has equal parts of its tensor from each of its peers. Where ranks hold shards of a

@@ -34,7 +34,7 @@ using TimeKernel = std::function<Timed(const Compute& op, const TimingOptions&)>
 void bench_kernels(RowsFile& file, const BenchOptions& options, const std::vector<Compute>& grid,
                    int rounds, const TimeKernel& time);
 
-struct StreamKind {
+struct StreamKernel {
   std::string what;
   double traffic = 1;  // bytes read and written per byte of its size
 };
@@ -43,7 +43,7 @@ using TimeStream =
     std::function<Timed(const std::string& what, std::int64_t bytes, const TimingOptions&)>;
 /// streams.cpp: a row for each kind and size, from 256 bytes by half octaves to `largest`.
 void bench_streams(RowsFile& file, const BenchOptions& options,
-                   const std::vector<StreamKind>& kinds, std::int64_t largest,
+                   const std::vector<StreamKernel>& kinds, std::int64_t largest,
                    const TimeStream& time);
 
 /// compute.cpp: every kernel over the grid on a core, cold operands.

@@ -43,7 +43,7 @@ constexpr CopyStream kCopyStreams[] = {
 void bench_copy(RowsFile& file, const BenchOptions& options) {
   const bool quick = options.size == GridSize::kQuick;
   OperandPool pool(quick ? kQuickCopyPoolBytes : kCopyPoolBytes);
-  std::vector<StreamKind> kinds;
+  std::vector<StreamKernel> kinds;
   for (const CopyStream& s : kCopyStreams) kinds.push_back({std::string(s.what), s.traffic});
   bench_streams(file, options, kinds, quick ? kQuickLargestCopy : kLargestCopy,
                 [&](const std::string& what, std::int64_t bytes, const TimingOptions& timing) {

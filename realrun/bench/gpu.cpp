@@ -27,8 +27,9 @@ void bench_gpu_compute(RowsFile& file, const BenchOptions& options, GpuTimer& gp
 }
 
 void bench_gpu_copy(RowsFile& file, const BenchOptions& options, GpuTimer& gpu) {
-  const std::vector<StreamKind> kinds = {{"copy", 2}, {"combine", 3},        {"read", 1},
-                                         {"fill", 1}, {"host_to_device", 1}, {"device_to_host", 1}};
+  const std::vector<StreamKernel> kinds = {{"copy", 2},           {"combine", 3},
+                                           {"read", 1},           {"fill", 1},
+                                           {"host_to_device", 1}, {"device_to_host", 1}};
   bench_streams(file, options, kinds,
                 options.size == GridSize::kQuick ? kQuickLargestTransfer : kLargestTransfer,
                 [&](const std::string& what, std::int64_t bytes, const TimingOptions& timing) {

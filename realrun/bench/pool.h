@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "realrun/bench/ring.h"
+#include "realrun/bench/cold_ring.h"
 
 namespace plait {
 
@@ -51,7 +51,7 @@ class OperandPool {
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     std::vector<T> data;
-    Ring<T> ring;
+    ColdRing<T> ring;
   };
   Buffer<float> inputs_, positives_, outputs_, states_;
   Buffer<std::uint8_t> masks_;

@@ -19,7 +19,7 @@ std::vector<std::int64_t> sizes(std::int64_t largest) {
 }  // namespace
 
 void bench_streams(RowsFile& file, const BenchOptions& options,
-                   const std::vector<StreamKind>& kinds, std::int64_t largest,
+                   const std::vector<StreamKernel>& kinds, std::int64_t largest,
                    const TimeStream& time) {
   const std::vector<std::int64_t> all = sizes(largest);
   const std::size_t rows = all.size() * kinds.size();
@@ -27,7 +27,7 @@ void bench_streams(RowsFile& file, const BenchOptions& options,
   timing.seconds = options.size == GridSize::kQuick ? kQuickStreamSeconds : kStreamSeconds;
   if (options.seconds > 0) timing.seconds = options.seconds / static_cast<double>(rows);
   std::size_t done = 0;
-  for (const StreamKind& kind : kinds) {
+  for (const StreamKernel& kind : kinds) {
     for (const std::int64_t bytes : all) {
       CopyRow row;
       row.what = kind.what, row.bytes = bytes;

@@ -33,7 +33,7 @@ void copy_columns(T* out, const Tensor& to, const T* in, const Tensor& from, con
 
 /// From or to the order of the experts.
 template <class T>
-void order_slots(T* out, const T* in, const SlotRows& s, bool by_expert) {
+void order_slots(T* out, const T* in, const ExpertSlots& s, bool by_expert) {
   for (std::int64_t sender = 0; sender < s.senders; ++sender) {
     for (std::int64_t e = 0; e < s.experts; ++e) {
       const std::int64_t sent = (sender * s.experts + e) * s.each,
@@ -90,7 +90,7 @@ TokenRows token_rows(const Tensor& by_rank, const Mesh& mesh) {
           extent(by_rank, 2, mesh) * extent(by_rank, 3, mesh)};
 }
 
-SlotRows slot_rows(const Tensor& by_sender, const Mesh& mesh) {
+ExpertSlots expert_slots(const Tensor& by_sender, const Mesh& mesh) {
   return {extent(by_sender, 0, mesh), extent(by_sender, 1, mesh),
           extent(by_sender, 2, mesh) * extent(by_sender, 3, mesh)};
 }
@@ -111,7 +111,7 @@ void copy_elements(T* out, const Tensor& to, const T* in, const Tensor& from, co
     case CopyKind::kElements: std::copy_n(in, to.elements(mesh), out); return;
     case CopyKind::kSections: return copy_columns(out, to, in, from, mesh);
     case CopyKind::kTokens: return order_tokens(out, in, token_rows(parted, mesh), orders);
-    case CopyKind::kSlots: return order_slots(out, in, slot_rows(parted, mesh), orders);
+    case CopyKind::kSlots: return order_slots(out, in, expert_slots(parted, mesh), orders);
     case CopyKind::kHeads: break;
   }
   const auto shares = head_shares(parted, orders ? to : from, mesh);

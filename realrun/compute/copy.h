@@ -34,10 +34,10 @@ struct TokenRows {
 TokenRows token_rows(const Tensor& by_rank, const Mesh& mesh);
 
 /// kSlots: slots[senders, experts, each] elements.
-struct SlotRows {
+struct ExpertSlots {
   std::int64_t senders = 0, experts = 0, each = 0;
 };
-SlotRows slot_rows(const Tensor& by_sender, const Mesh& mesh);
+ExpertSlots expert_slots(const Tensor& by_sender, const Mesh& mesh);
 
 /// kHeads.
 kernels::HeadShares head_shares(const Tensor& parts, const Tensor& whole, const Mesh& mesh);

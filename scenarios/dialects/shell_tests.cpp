@@ -13,7 +13,7 @@
 namespace plait {
 namespace {
 
-Outcome outcome(bool value) { return value ? Outcome::kTrue : Outcome::kFalse; }
+Truth truth(bool value) { return value ? Truth::kTrue : Truth::kFalse; }
 
 bool is_bracket(const ShellWord& word) {
   constexpr std::array<std::string_view, 5> kBrackets = {"[", "[[", "test", "]", "]]"};
@@ -28,44 +28,44 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 }
 
 /// What is no number is an error of the shell, and so false.
-Outcome compared(std::string_view a, std::string_view by, std::string_view b) {
+Truth compared(std::string_view a, std::string_view by, std::string_view b) {
   const auto left = number_of(a), right = number_of(b);
-  if (!left || !right) return Outcome::kFalse;
-  if (by == "-eq") return outcome(*left == *right);
-  if (by == "-ne") return outcome(*left != *right);
-  if (by == "-lt") return outcome(*left < *right);
-  if (by == "-le") return outcome(*left <= *right);
-  if (by == "-gt") return outcome(*left > *right);
-  return by == "-ge" ? outcome(*left >= *right) : Outcome::kUnknown;
+  if (!left || !right) return Truth::kFalse;
+  if (by == "-eq") return truth(*left == *right);
+  if (by == "-ne") return truth(*left != *right);
+  if (by == "-lt") return truth(*left < *right);
+  if (by == "-le") return truth(*left <= *right);
+  if (by == "-gt") return truth(*left > *right);
+  return by == "-ge" ? truth(*left >= *right) : Truth::kUnknown;
 }
 
-Outcome negation(Outcome of) {
-  if (of == Outcome::kUnknown) return of;
-  return outcome(of == Outcome::kFalse);
+Truth negation(Truth of) {
+  if (of == Truth::kUnknown) return of;
+  return truth(of == Truth::kFalse);
 }
 
-Outcome both(Outcome a, Outcome b) {
-  if (a == Outcome::kFalse || b == Outcome::kFalse) return Outcome::kFalse;
-  return a == Outcome::kTrue ? b : a;
+Truth both(Truth a, Truth b) {
+  if (a == Truth::kFalse || b == Truth::kFalse) return Truth::kFalse;
+  return a == Truth::kTrue ? b : a;
 }
 
-Outcome either(Outcome a, Outcome b) { return negation(both(negation(a), negation(b))); }
+Truth either(Truth a, Truth b) { return negation(both(negation(a), negation(b))); }
 
 std::string_view text_of(const ShellWord& word) {
   return is_unset(word) ? std::string_view() : word.text;
 }
 
-Outcome of_words(std::span<const ShellWord> words) {
+Truth of_words(std::span<const ShellWord> words) {
   if (std::ranges::any_of(words, [](const ShellWord& w) { return w.unknown && !is_unset(w); }))
-    return Outcome::kUnknown;
+    return Truth::kUnknown;
   const auto text = [&](std::size_t i) { return text_of(words[i]); };
-  if (words.size() == 1) return outcome(!text(0).empty());
-  if (words.size() == 2 && text(0) == "-z") return outcome(text(1).empty());
-  if (words.size() == 2 && text(0) == "-n") return outcome(!text(1).empty());
-  if (words.size() != 3) return Outcome::kUnknown;
+  if (words.size() == 1) return truth(!text(0).empty());
+  if (words.size() == 2 && text(0) == "-z") return truth(text(1).empty());
+  if (words.size() == 2 && text(0) == "-n") return truth(!text(1).empty());
+  if (words.size() != 3) return Truth::kUnknown;
   const std::string_view by = text(1);
-  if (by == "=" || by == "==") return outcome(matches(text(2), text(0)));
-  if (by == "!=") return outcome(!matches(text(2), text(0)));
+  if (by == "=" || by == "==") return truth(matches(text(2), text(0)));
+  if (by == "!=") return truth(!matches(text(2), text(0)));
   return compared(text(0), by, text(2));
 }
 
@@ -79,13 +79,13 @@ bool take_negations(std::span<const ShellWord>& words) {
 bool is_join(const ShellWord& word) { return word.text == "&&" || word.text == "||"; }
 
 /// Between brackets, from the left.
-Outcome of_joined(std::span<const ShellWord> words) {
-  Outcome out = Outcome::kTrue;
+Truth of_joined(std::span<const ShellWord> words) {
+  Truth out = Truth::kTrue;
   for (bool by_and = true;;) {
     const auto end = std::ranges::find_if(words, is_join);
     std::span<const ShellWord> one(words.begin(), end);
     const bool negated = take_negations(one);
-    const Outcome last = negated ? negation(of_words(one)) : of_words(one);
+    const Truth last = negated ? negation(of_words(one)) : of_words(one);
     out = by_and ? both(out, last) : either(out, last);
     if (end == words.end()) return out;
     by_and = end->text == "&&";
@@ -100,17 +100,17 @@ bool begins_test(const ShellWord& word) {
                            word.text == "true" || word.text == "false");
 }
 
-Outcome outcome_of(std::span<const ShellWord> command) {
+Truth truth_of(std::span<const ShellWord> command) {
   const bool negated = take_negations(command);
   const bool bracketed = !command.empty() && is_bracket(command.front());
   std::span<const ShellWord> rest = command;
   if (bracketed) rest = rest.subspan(1);
   if (!rest.empty() && is_bracket(rest.back())) rest = rest.first(rest.size() - 1);
-  Outcome out = Outcome::kUnknown;
+  Truth out = Truth::kUnknown;
   if (bracketed) {
     out = of_joined(rest);
   } else if (rest.size() == 1 && (rest[0].text == "true" || rest[0].text == "false")) {
-    out = outcome(rest[0].text == "true");
+    out = truth(rest[0].text == "true");
   }
   return negated ? negation(out) : out;
 }
@@ -150,7 +150,7 @@ void Condition::join(bool by_and) {
 
 bool Condition::holds() {
   judge();
-  return outcome_ == Outcome::kTrue;
+  return truth_ == Truth::kTrue;
 }
 
 void Condition::judge() {
@@ -159,15 +159,15 @@ void Condition::judge() {
   for (const ShellWord& word : words_) {
     if (is_unset(word)) unset_.push_back(word.text);
   }
-  const Outcome last = outcome_of(words_);
-  outcome_ = by_and_ ? both(outcome_, last) : either(outcome_, last);
+  const Truth last = truth_of(words_);
+  truth_ = by_and_ ? both(truth_, last) : either(truth_, last);
   words_.clear();
 }
 
 std::string Condition::note() {
   const bool is_true = holds();
-  if (outcome_ != Outcome::kUnknown && unset_.empty()) return "";
-  const std::string why = outcome_ == Outcome::kUnknown
+  if (truth_ != Truth::kUnknown && unset_.empty()) return "";
+  const std::string why = truth_ == Truth::kUnknown
                               ? "only a run knows what it is"
                               : fmt::format("the script does not set {}", fmt::join(unset_, ", "));
   return fmt::format("W008: the test in line {} is read as {}: {}", line_, is_true, why);

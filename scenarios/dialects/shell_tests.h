@@ -12,12 +12,12 @@
 
 namespace plait {
 
-enum class Outcome : std::uint8_t { kFalse, kTrue, kUnknown };
+enum class Truth : std::uint8_t { kFalse, kTrue, kUnknown };
 
 /// The word begins a test.
 bool begins_test(const ShellWord& word);
 /// Of a command: true, false, or a test, in which && and || are words.
-Outcome outcome_of(std::span<const ShellWord> command);
+Truth truth_of(std::span<const ShellWord> command);
 
 /// With * and ? in the pattern.
 bool matches(std::string_view pattern, std::string_view text);
@@ -42,7 +42,7 @@ class Condition {
   void judge();
 
   std::vector<ShellWord> words_;  // of the last command
-  Outcome outcome_ = Outcome::kTrue;
+  Truth truth_ = Truth::kTrue;
   bool by_and_ = true;
   std::vector<std::string> unset_;
   int line_ = 0;

@@ -178,7 +178,7 @@ class FlowEngine {
   }
   /// The stream that the op waits for, or kNowhere.
   std::uint8_t missing(std::uint32_t cls, const FlowOp& op) {
-    for (const Need& n : programs_[stage_of(cls)].needs(op)) {
+    for (const StreamNeed& n : programs_[stage_of(cls)].needs(op)) {
       if (queue({cls, n.stream}).ended < n.ended) return n.stream;
     }
     return kNowhere;

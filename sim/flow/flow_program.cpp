@@ -11,13 +11,13 @@ struct Position {
   std::uint32_t ordinal;  // on it
 };
 
-/// What an op waits for, at most one Need per stream.
+/// What an op waits for, at most one need per stream.
 class Needs {
  public:
   void add(std::uint8_t stream, std::uint32_t ended) {
     ended_[stream] = std::max(ended_[stream], ended);
   }
-  void append_to(std::vector<Need>& out, Stream own) const {
+  void append_to(std::vector<StreamNeed>& out, Stream own) const {
     for (std::uint8_t s = 0; s < kStreams; ++s) {
       if (ended_[s] > 0 && s != static_cast<std::uint8_t>(own)) out.push_back({s, ended_[s]});
     }
@@ -66,7 +66,8 @@ FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, const Durat
       const HostWait wait = durations.host_wait_after(id);
       if (wait == HostWait::kNot) continue;
       const auto ended = static_cast<std::uint32_t>(on_stream_[stream].size());
-      run_ends_.push_back({base + i + 1, wait == HostWait::kOp ? Need{stream, ended} : Need{}});
+      run_ends_.push_back(
+          {base + i + 1, wait == HostWait::kOp ? StreamNeed{stream, ended} : StreamNeed{}});
       issued = 0;
     }
   }

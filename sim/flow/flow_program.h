@@ -14,7 +14,7 @@
 namespace plait {
 
 /// So many ops of a stream must have ended.
-struct Need {
+struct StreamNeed {
   std::uint8_t stream = 0;
   std::uint32_t ended = 0;
 };
@@ -34,7 +34,7 @@ struct FlowOp {
 /// all streams have ended.
 struct HostRunEnd {
   std::uint32_t ops = 0;
-  Need need;
+  StreamNeed need;
 };
 
 class FlowProgram {
@@ -42,7 +42,7 @@ class FlowProgram {
   FlowProgram(const Plan& plan, const Dependencies& deps, const Durations& durations,
               std::size_t stage);
   const std::vector<FlowOp>& on_stream(std::size_t stream) const { return on_stream_[stream]; }
-  std::span<const Need> needs(const FlowOp& op) const {
+  std::span<const StreamNeed> needs(const FlowOp& op) const {
     return std::span(needs_).subspan(first_[op.flat], first_[op.flat + 1] - first_[op.flat]);
   }
   std::size_t ops() const { return first_.size() - 1; }
@@ -51,7 +51,7 @@ class FlowProgram {
  private:
   std::array<std::vector<FlowOp>, kStreams> on_stream_;
   std::vector<std::uint32_t> first_ = {0};  // of flat op i in needs_; one more at the end
-  std::vector<Need> needs_;
+  std::vector<StreamNeed> needs_;
   std::vector<HostRunEnd> run_ends_;  // of each run
 };
 

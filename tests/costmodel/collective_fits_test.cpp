@@ -18,14 +18,14 @@ using enum CollectiveKind;
 bool is_all_to_all(CollectiveKind kind) { return kind == kAllToAll; }
 bool is_chosen_by_nccl(CollectiveKind kind) { return kind != kAllToAll; }
 
-Seconds predicted(const Measured& m) {
+Seconds predicted(const MeasuredCollective& m) {
   return cost_of(m.row.group.kind, m.row.bytes.value, m.group, m.device).cost.total();
 }
-double error_of(const Measured& m) { return predicted(m) / m.row.time - 1; }
+double error_of(const MeasuredCollective& m) { return predicted(m) / m.row.time - 1; }
 
 /// The rows that are fitted, with the time that the model predicts.
-std::vector<Measured> predictions(const Device& device) {
-  std::vector<Measured> rows;
+std::vector<MeasuredCollective> predictions(const Device& device) {
+  std::vector<MeasuredCollective> rows;
   for (CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter}) {
     for (std::int64_t n : {2, 4, 8}) {
       for (int power = 9; power <= 29; ++power) {
@@ -91,7 +91,7 @@ TEST(CollectiveFits, CommittedIsTheFitOfTheFittedSizes) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
   for (const MeasuredMachine& machine : machines()) {
-    const std::vector<Measured> all = island_rows(machine, *folder);
+    const std::vector<MeasuredCollective> all = island_rows(machine, *folder);
     expect_committed(fitted_rows(all, is_chosen_by_nccl));
     const std::vector<CollectiveFitRow> rows = fitted_rows(all, is_all_to_all);
     const PairwiseFit fit = fit_pairwise(rows);
@@ -122,7 +122,7 @@ TEST(CollectiveFits, CommittedIsTheFitBetweenIslands) {
 struct HeldOut {
   std::map<std::string, std::vector<double>> errors;
 
-  void add(const std::vector<std::string>& cells, const Measured& m) {
+  void add(const std::vector<std::string>& cells, const MeasuredCollective& m) {
     for (const std::string& cell : cells) errors[cell].push_back(error_of(m));
   }
 };
@@ -152,7 +152,7 @@ TEST(CollectiveFits, PredictTheOtherSizesOfOneIsland) {
   if (!folder) GTEST_SKIP() << kSkip;
   HeldOut held_out;
   for (const MeasuredMachine& machine : machines()) {
-    for (const Measured& m : island_rows(machine, *folder)) {
+    for (const MeasuredCollective& m : island_rows(machine, *folder)) {
       if (is_fitted(m)) continue;
       const std::string cell = fmt::format("{} {}", machine.name, name_of(m.row.group.kind));
       if (m.row.bytes.value >= kGiB)
@@ -172,7 +172,7 @@ TEST(CollectiveFits, PredictTheOtherSizesAndGroupsBetweenIslands) {
   if (!folder) GTEST_SKIP() << kSkip;
   HeldOut held_out;
   for (const std::string source : kFabricSources) {
-    for (const Measured& m : fabric_rows(source, *folder)) {
+    for (const MeasuredCollective& m : fabric_rows(source, *folder)) {
       if (is_fitted(m)) continue;
       const bool group = m.group.nodes == 8 || m.group.nodes == 64;
       held_out.add({"all", source, source + (group ? ", other groups" : ", other sizes"),
@@ -192,7 +192,7 @@ TEST(CollectiveFits, MeasuredJumpsAreSwitches) {
   if (!folder) GTEST_SKIP() << kSkip;
   int jumps = 0;
   for (const MeasuredMachine& machine : machines()) {
-    const std::vector<Measured> rows = island_rows(machine, *folder);
+    const std::vector<MeasuredCollective> rows = island_rows(machine, *folder);
     for (std::size_t i = 1; i < rows.size(); ++i) {
       const CollectiveFitRow &below = rows[i - 1].row, &at = rows[i].row;
       if (at.bytes != below.bytes * 2 || at.bytes.value > 16 * kMiB) continue;

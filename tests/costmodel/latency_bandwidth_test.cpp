@@ -10,7 +10,7 @@
 
 namespace plait::latency_bandwidth_test {
 
-CollectiveRun sample(const std::string& name) {
+CollectiveTimings sample(const std::string& name) {
   std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/topologies/samples/" + name);
   std::ostringstream text;
   text << in.rdbuf();
@@ -33,7 +33,7 @@ TEST(NcclTests, EachSampleIsReadAndFitted) {
   };
   for (const Expected& e : all) {
     SCOPED_TRACE(e.file);
-    const CollectiveRun run = sample(e.file);
+    const CollectiveTimings run = sample(e.file);
     EXPECT_EQ(run.collective, e.collective);
     EXPECT_EQ(catalogue_name(run.device), e.device);
     EXPECT_EQ(run.ranks, e.ranks);
@@ -48,7 +48,7 @@ TEST(NcclTests, EachSampleIsReadAndFitted) {
 }
 
 TEST(NcclTests, RowsWithoutNumbersAreLeftOutAndInPlaceStandsIn) {
-  const CollectiveRun run = read_nccl_tests(
+  const CollectiveTimings run = read_nccl_tests(
       "# busbw\n0 0 float sum -1 0.21 0.00 0.00 0 0.18 0.00 0.00 0\n"
       "1024 256 float sum -1 N/A N/A N/A N/A 10.0 0.1 0.2 N/A\n",
       "f");
@@ -62,12 +62,12 @@ const std::string kWrong = "2048 512 float sum -1 10.0 0.2 0.4 0 10.0 0.2 0.4 51
 TEST(NcclTests, RowsWithWrongResultsAreCountedAndLeftOut) {
   // Before 2.12 the column is an error, not a count.
   const std::string old = "4096 1024 float sum 10.0 0.4 0.8 4e-07 10.0 0.4 0.8 0e+00\n";
-  const CollectiveRun run = read_nccl_tests("# busbw\n" + kRight + kWrong + old, "f");
+  const CollectiveTimings run = read_nccl_tests("# busbw\n" + kRight + kWrong + old, "f");
   EXPECT_EQ(run.wrong, 1);
   ASSERT_EQ(run.rows.size(), 2U);
   EXPECT_EQ(run.rows[1].size.value, 4096);
   const std::string half = R"({"time": 1, "alg_bw": 1, "bus_bw": 1, "nwrong": )";
-  const CollectiveRun json =
+  const CollectiveTimings json =
       read_nccl_tests(R"({"results": [{"size": 8, "out_of_place": )" + half +
                           "0}}, {\"size\": 16, \"in_place\": " + half + "3}}]}",
                       "f");

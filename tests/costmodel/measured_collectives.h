@@ -27,26 +27,27 @@ inline double measured_median(std::vector<double> values) {
   return *middle;
 }
 
-struct Measured {
+struct MeasuredCollective {
   Device device;
   GroupPlacement group;
   CollectiveFitRow row;
 };
-inline Measured measured(CollectiveKind kind, const GroupPlacement& group, const Device& device,
-                         Bytes bytes, Seconds time) {
+inline MeasuredCollective measured(CollectiveKind kind, const GroupPlacement& group,
+                                   const Device& device, Bytes bytes, Seconds time) {
   return {device, group, {nccl_group(kind, group, cluster_of(device)), bytes, time}};
 }
 
 /// Every other size is fitted: odd powers of two, 512 B to 512 MiB. Between islands, groups of 64
 /// and 512 GPUs are not fitted at all.
-inline bool is_fitted(const Measured& m) {
+inline bool is_fitted(const MeasuredCollective& m) {
   const double nodes = m.row.group.nodes;
   return std::bit_width(static_cast<std::uint64_t>(m.row.bytes.value)) % 2 == 0 && nodes != 8 &&
          nodes != 64;
 }
-inline std::vector<CollectiveFitRow> fitted_rows(const std::vector<Measured>& all, auto&& wanted) {
+inline std::vector<CollectiveFitRow> fitted_rows(const std::vector<MeasuredCollective>& all,
+                                                 auto&& wanted) {
   std::vector<CollectiveFitRow> rows;
-  for (const Measured& m : all)
+  for (const MeasuredCollective& m : all)
     if (is_fitted(m) && wanted(m.row.group.kind)) rows.push_back(m.row);
   return rows;
 }
@@ -54,14 +55,14 @@ inline std::vector<CollectiveFitRow> fitted_rows(const std::vector<Measured>& al
 /// All-reduces of 1 GiB and more on 8 GPUs, larger than AIConfigurator's: Azure's AI benchmarking
 /// guide (A100, H100) and ml-engineering (B200: from 8 GiB, below which AWS's tuner plugin
 /// chooses).
-inline std::vector<Measured> large_rows(const MeasuredMachine& machine,
-                                        const std::filesystem::path& kernels) {
+inline std::vector<MeasuredCollective> large_rows(const MeasuredMachine& machine,
+                                                  const std::filesystem::path& kernels) {
   const std::map<std::string, std::pair<std::string, std::int64_t>> sources = {
       {"A100", {"Azure/AI-benchmarking-guide Azure_Results/ND_A100_v4_results.md", kGiB}},
       {"H100", {"Azure/AI-benchmarking-guide Azure_Results/ND_H100_v5_results.md", kGiB}},
       {"B200", {"stas00/ml-engineering network/README.md", 8 * kGiB}}};
   const auto& [source, smallest] = sources.at(machine.name);
-  std::vector<Measured> rows;
+  std::vector<MeasuredCollective> rows;
   for (const Record& r : read_table(kernels / "collectives_published_tables.csv")) {
     const Bytes bytes(std::stoll(r.at("size_bytes")));
     if (r.at("source") != source || !r.at("hw").starts_with(machine.name) || r.at("nodes") != "1" ||
@@ -75,8 +76,8 @@ inline std::vector<Measured> large_rows(const MeasuredMachine& machine,
 
 /// One row for each collective, number of GPUs and size: the median over NCCL 2.27 to 2.29 and
 /// repeated runs, half precision. NCCL 2.23, older than the model of its choice, is left out.
-inline std::vector<Measured> island_rows(const MeasuredMachine& machine,
-                                         const std::filesystem::path& kernels) {
+inline std::vector<MeasuredCollective> island_rows(const MeasuredMachine& machine,
+                                                   const std::filesystem::path& kernels) {
   const std::map<std::string, CollectiveKind> kinds = {
       {"all_reduce", CollectiveKind::kAllReduce},
       {"all_gather", CollectiveKind::kAllGather},
@@ -92,7 +93,7 @@ inline std::vector<Measured> island_rows(const MeasuredMachine& machine,
           std::stod(r.at("latency_us")));
     }
   }
-  std::vector<Measured> rows;
+  std::vector<MeasuredCollective> rows;
   for (const auto& [key, us] : times) {
     const auto& [kind, ranks, bytes] = key;
     rows.push_back(measured(kind, island(machine.device, ranks), machine.device, Bytes(bytes),
@@ -104,9 +105,9 @@ inline std::vector<Measured> island_rows(const MeasuredMachine& machine,
 
 /// All-reduces of 32 to 1024 H100 by `source`. Below 5 GB/s of bus bandwidth the plots cannot be
 /// read.
-inline std::vector<Measured> fabric_rows(const std::string& source,
-                                         const std::filesystem::path& kernels) {
-  std::vector<Measured> rows;
+inline std::vector<MeasuredCollective> fabric_rows(const std::string& source,
+                                                   const std::filesystem::path& kernels) {
+  std::vector<MeasuredCollective> rows;
   for (const Record& r : read_table(kernels / "collectives_digitised_plots.csv")) {
     const double busbw = std::stod(r.at("busbw_GBps"));
     if (!r.at("source").starts_with(source) || busbw < 5) continue;

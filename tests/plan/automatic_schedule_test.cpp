@@ -11,7 +11,7 @@ namespace plait::automatic_schedule_test {
 /// (Qi et al. 2023, table 6, the profile, and table 5).
 struct Published {
   std::int64_t stages, microbatches, chunks;  // of 1F1B-I: one layer each
-  PassTimes us;
+  PassTicks us;
   double kept;  // table 1: M_W / M_B = 32 h / (34 h + 5 a s) with h, a of table 3 and s = 1024
   double one_f_one_b, interleaved, zb_1p, zb_2p;
 };
@@ -30,7 +30,7 @@ double bubble_rate(const Published& p, Schedule kind) {
   PipelineOptions options{.schedule = kind};
   const auto of = [](std::int64_t t) { return static_cast<double>(t); };
   options.profile = {of(p.us.f), of(p.us.b), of(p.us.w), of(p.us.message), p.kept};
-  PassTimes t = p.us;
+  PassTicks t = p.us;
   if (!splits_backward(kind)) t.b += t.w, t.w = 0;
   if (kind == Schedule::kInterleaved) options.chunks = p.chunks, t.f /= p.chunks, t.b /= p.chunks;
   const double busy = of(p.microbatches * options.chunks * (t.f + t.b + t.w));

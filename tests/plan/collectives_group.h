@@ -17,12 +17,12 @@ namespace plait {
 
 using Elements = std::vector<float>;
 
-struct Case {
+struct ArrangementCase {
   CollectiveKind kind;
   Arrangement arrangement;
 };
 
-inline std::string label(const Case& c) {
+inline std::string label(const ArrangementCase& c) {
   const Arrangement& a = c.arrangement;
   std::string out = std::string(name_of(c.kind)) + "_" + std::string(name_of(a.pattern));
   if (a.pattern == Pattern::kHierarchical) {
@@ -39,7 +39,7 @@ inline constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, Collecti
                                             CollectiveKind::kAllToAll, CollectiveKind::kBroadcast};
 
 /// Every pattern for every kind that it knows, laid out in several ways.
-inline std::vector<Case> cases() {
+inline std::vector<ArrangementCase> cases() {
   using enum Pattern;
   std::vector<Arrangement> all;
   for (Pattern p : {kRing, kTree, kHalvingDoubling, kRecursiveDoubling, kOneShot, kDirect,
@@ -63,7 +63,7 @@ inline std::vector<Case> cases() {
                      .between = between});
     }
   }
-  std::vector<Case> out;
+  std::vector<ArrangementCase> out;
   for (const Arrangement& a : all) {
     for (CollectiveKind kind : kKinds) {
       if (!knows(a.pattern, kind)) continue;
@@ -82,7 +82,7 @@ inline std::vector<Case> cases() {
 /// as they may on a real transport.
 class Group {
  public:
-  Group(const Case& c, std::int64_t members, std::int64_t elements)
+  Group(const ArrangementCase& c, std::int64_t members, std::int64_t elements)
       : n(members),
         elements_(elements),
         all_to_all_(c.kind == CollectiveKind::kAllToAll),
@@ -243,7 +243,7 @@ inline std::vector<Elements> integers(std::int64_t members, std::int64_t element
 /// Calls f(members, elements) for groups of full nodes of up to 17 members and some larger, and
 /// one, few, odd and many elements.
 template <class F>
-void for_each_size(const Case& c, F&& f) {
+void for_each_size(const ArrangementCase& c, F&& f) {
   std::vector<std::int64_t> sizes;
   for (std::int64_t n = 1; n <= 17; ++n) sizes.push_back(n);
   for (std::int64_t n : {24, 27, 36}) sizes.push_back(n);

@@ -126,11 +126,11 @@ void expect_replaced_is_not_used(const Group& group) {
   }
 }
 
-class EveryArrangement : public testing::TestWithParam<Case> {};
+class EveryArrangement : public testing::TestWithParam<ArrangementCase> {};
 
 /// All claims of one size beside one another: what takes time is to make the rounds.
 TEST_P(EveryArrangement, GivesEveryMemberItsResult) {
-  const Case c = GetParam();
+  const ArrangementCase c = GetParam();
   // Not so in one shot: there each member begins with its own addend.
   const bool same_order =
       c.kind == CollectiveKind::kAllReduce && c.arrangement.pattern != Pattern::kOneShot;
@@ -144,7 +144,7 @@ TEST_P(EveryArrangement, GivesEveryMemberItsResult) {
 }
 
 TEST_P(EveryArrangement, MovesNothingWhereThereIsNothingToDo) {
-  const Case c = GetParam();
+  const ArrangementCase c = GetParam();
   const std::int64_t g = c.arrangement.members_per_node;
   Arrangement alone = c.arrangement;
   alone.members_per_node = 1;

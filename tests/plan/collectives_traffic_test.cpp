@@ -12,7 +12,7 @@ using enum CollectiveKind;
 using enum Pattern;
 using Pairs = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
 
-Pairs summed(const Case& c, std::int64_t n, std::int64_t bytes) {
+Pairs summed(const ArrangementCase& c, std::int64_t n, std::int64_t bytes) {
   Pairs out;
   for (std::int64_t i = 0; i < n; ++i) {
     for (const Round& round : rounds_of(c.arrangement, c.kind, n, i, bytes)) {
@@ -29,7 +29,7 @@ Pairs summed(const Case& c, std::int64_t n, std::int64_t bytes) {
 }
 
 TEST(Traffic, IsTheSumOfTheRounds) {
-  for (const Case& c : cases()) {
+  for (const ArrangementCase& c : cases()) {
     for (std::int64_t n : {1, 2, 3, 6, 8, 12}) {
       if (n % c.arrangement.members_per_node != 0) continue;
       for (std::int64_t bytes : {0, 1, 6, 1000}) {

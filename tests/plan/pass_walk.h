@@ -16,7 +16,7 @@
 namespace plait {
 
 /// Of one chunk. Times without a unit.
-struct PassTimes {
+struct PassTicks {
   std::int64_t f = 1, b = 1, w = 1, message = 0;
 };
 
@@ -30,7 +30,7 @@ enum class Pairs { kInTurn, kSideBySide };
 class PassWalk {
  public:
   PassWalk(const PipelineOptions& options, std::int64_t stages, std::int64_t microbatches,
-           PassTimes times, Pairs pairs)
+           PassTicks times, Pairs pairs)
       : places_(options.schedule, stages, options.chunks),
         tasks_(schedule(options, stages, microbatches)),
         times_(times),
@@ -100,7 +100,7 @@ class PassWalk {
 
   PieceMap places_;
   std::vector<std::vector<Task>> tasks_;
-  PassTimes times_;
+  PassTicks times_;
   bool side_by_side_;
   std::map<std::tuple<TaskPass, std::int64_t, std::int32_t>, std::int64_t> ended_;  // by piece
   std::vector<std::int64_t> now_, begin_;
@@ -108,7 +108,7 @@ class PassWalk {
 };
 
 inline Walked walk_passes(const PipelineOptions& options, std::int64_t stages,
-                          std::int64_t microbatches, PassTimes times,
+                          std::int64_t microbatches, PassTicks times,
                           Pairs pairs = Pairs::kInTurn) {
   return PassWalk(options, stages, microbatches, times, pairs).run();
 }

@@ -93,7 +93,7 @@ RC_GTEST_PROP(Interleaved, NoStageWaitsWithAnyGroupsThatFit, ()) {
   p.chunks = *rc::gen::inRange<std::int64_t>(2, 4);
   p.microbatch_group = *rc::gen::inRange<std::int64_t>(stages, microbatches + 1);
   RC_PRE(groups_fit(p, stages, microbatches));
-  const PassTimes t{10, 20, 0, 0};
+  const PassTicks t{10, 20, 0, 0};
   const Walked walk = walk_passes(p, stages, microbatches, t);
   // As with groups of as many as there are stages: no stage waits between its passes.
   RC_ASSERT(walk.end == (microbatches * p.chunks + stages - 1) * (t.f + t.b));
@@ -135,7 +135,7 @@ TEST(Schedules, StandInTheTableInTheirOrder) {
 
 TEST(Sequential, OneStageWorksAtATime) {
   // m times down and up p stages, with a message between each two.
-  const PassTimes t{10, 20, 0, 1};
+  const PassTicks t{10, 20, 0, 1};
   for (const std::int64_t p : {1, 2, 4}) {
     for (const std::int64_t m : {1, 3}) {
       EXPECT_EQ(walk_passes({.schedule = Schedule::kSequential}, p, m, t).end,
@@ -177,15 +177,15 @@ RC_GTEST_PROP(ScheduleProperty, ZeroBubbleHoldsTheSameOnEveryStage, ()) {
 }
 
 std::int64_t longest_span(Schedule kind, std::int64_t stages, std::int64_t microbatches,
-                          PassTimes times) {
+                          PassTicks times) {
   return walk_passes({.schedule = kind}, stages, microbatches, times).longest_span;
 }
 
 TEST(ZeroBubble, BubblesAreThePapersClosedForms) {
   // Qi et al. 2023, table 2, where W is no longer than F and B.
-  const PassTimes times[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}};
+  const PassTicks times[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}};
   for (const std::int64_t p : {2, 3, 4, 8}) {
-    for (const PassTimes& t : times) {
+    for (const PassTicks& t : times) {
       const std::int64_t m = 3 * p, busy = m * (t.f + t.b + t.w);
       EXPECT_EQ(longest_span(Schedule::kZbH1, p, m, t) - busy, (p - 1) * (t.f + t.b - t.w));
       EXPECT_EQ(longest_span(Schedule::kZbH2, p, m, t) - busy, (p - 1) * (t.f + t.b - 2 * t.w));

@@ -123,9 +123,9 @@ TEST(DualPipeV, HoldsTwoPiecesPerStageAndOneMore) {
 // the two of a pair together. Where they come one behind the other F's result leaves before B
 // begins, so with F&B = F + B the stages wait no longer than that.
 TEST(DualPipeV, WaitsNoLongerThanThePapersFormula) {
-  const PassTimes kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
+  const PassTicks kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
   for (const std::int64_t p : {2, 3, 4, 8}) {
-    for (const PassTimes& t : kTimes) {
+    for (const PassTicks& t : kTimes) {
       const std::int64_t m = 4 * p, busy = 2 * m * (t.f + t.b + t.w), backward = t.b + t.w;
       const std::int64_t formula = (p - 1) * (t.f + backward + backward - 3 * t.w);
       const std::int64_t span = walk_passes(two_chunks(Schedule::kDualPipeV), p, m, t).longest_span;
@@ -141,9 +141,9 @@ TEST(DualPipeV, WaitsNoLongerThanThePapersFormula) {
 // Side by side both results leave at the end of F&B only, which is later than one behind the other;
 // with equal passes the stages then wait as long as the formula says.
 TEST(DualPipeV, WaitsAsThePapersFormulaWherePairsAreSideBySide) {
-  const PassTimes kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
+  const PassTicks kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
   for (const std::int64_t p : {2, 3, 4, 8}) {
-    for (const PassTimes& t : kTimes) {
+    for (const PassTicks& t : kTimes) {
       const std::int64_t m = 4 * p, busy = 2 * m * (t.f + t.b + t.w), backward = t.b + t.w;
       const std::int64_t formula = (p - 1) * (t.f + backward + backward - 3 * t.w);
       const PipelineOptions options = two_chunks(Schedule::kDualPipeV);
@@ -171,13 +171,13 @@ TEST(PieceMap, BothWaysEveryPieceIsOnTwoStages) {
 // DeepSeek-AI 2024, table 2: PP + 1 pieces are held, and stages wait for (PP / 2 - 1) (F&B + B - 3
 // W), with F&B = F + B no longer than that.
 TEST(DualPipe, HoldsAndWaitsAsThePaperSays) {
-  const PassTimes kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
+  const PassTicks kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
   for (const std::int64_t p : {2, 4, 6, 8, 16}) {
     const std::int64_t m = 4 * p;
     for (std::int64_t s = 0; s < p; ++s) {
       EXPECT_EQ(most_in_flight(schedule(Schedule::kDualPipe, p, s, 2, m)), p + 1);
     }
-    for (const PassTimes& t : kTimes) {
+    for (const PassTicks& t : kTimes) {
       const std::int64_t busy = m * (t.f + t.b + t.w), backward = t.b + t.w;
       const std::int64_t formula = (p / 2 - 1) * (t.f + backward + backward - 3 * t.w);
       const std::int64_t span = walk_passes(two_chunks(Schedule::kDualPipe), p, m, t).longest_span;

@@ -18,7 +18,7 @@ TEST(Prediction, TheReportAloneIsThatOfTheWholeStep) {
   const Reported alone = report_of(s, costs_of(s), {});
   const Prediction whole = predict(s, {}, {});
   EXPECT_EQ(to_json(alone.report), to_json(whole.report));
-  EXPECT_EQ(alone.plan.microbatches, 64);
+  EXPECT_EQ(alone.counts.microbatches, 64);
 }
 
 TEST(Prediction, EachRankByItselfTakesAsLong) {

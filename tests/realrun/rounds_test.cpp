@@ -13,14 +13,15 @@
 
 namespace plait::rounds_test {
 
-bool has_switch(const Case& c) {
+bool has_switch(const ArrangementCase& c) {
   const Arrangement& a = c.arrangement;
   return a.pattern == Pattern::kNvls ||
          (a.pattern == Pattern::kHierarchical && a.within == Pattern::kNvls);
 }
 
 /// What a rank has after a collective of its own making, without the own share of an all_to_all.
-Elements executed(const Case& c, Transport& transport, const Elements& input, std::uint64_t tag) {
+Elements executed(const ArrangementCase& c, Transport& transport, const Elements& input,
+                  std::uint64_t tag) {
   const auto elements = static_cast<std::int64_t>(input.size());
   RoundsCall call{
       .rounds = rounds_of(c.arrangement, c.kind, transport.ranks(), transport.rank(), elements),
@@ -41,7 +42,7 @@ Elements executed(const Case& c, Transport& transport, const Elements& input, st
 void run_every_arrangement(Transport& transport) {
   const std::int64_t n = transport.ranks();
   std::uint64_t tag = 1;
-  for (const Case& c : cases()) {
+  for (const ArrangementCase& c : cases()) {
     if (has_switch(c) || n % c.arrangement.members_per_node != 0) continue;
     for (std::int64_t elements : {std::int64_t{1}, 5 * n + 1, std::int64_t{3000}}) {
       if (c.kind == CollectiveKind::kAllToAll) elements -= elements % n;

@@ -33,7 +33,7 @@ inline RanOnOneRank run_on_one_rank(const Model& model, const Workload& workload
     out.before = by_name(state_of(walker, plan, model).weights);
     for (int i = 0; i < steps; ++i) walker.step();
     out.loss = loss_of(walker, plan);
-    const RankState state = state_of(walker, plan, model);
+    const StateShard state = state_of(walker, plan, model);
     out.gradients = by_name(state.gradients), out.after = by_name(state.weights);
     return 0;
   });

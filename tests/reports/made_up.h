@@ -48,6 +48,7 @@ struct MadeUp {
             workload,
             strategy,
             plan,
+            counts_of(plan),
             cluster,
             {step, timeline.step_time - step},
             explanation,

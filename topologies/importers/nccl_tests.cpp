@@ -47,7 +47,7 @@ bool take(CollectiveTiming& row, std::optional<double> time_us, std::optional<do
 }
 
 /// "#  Rank  3 Group  0 Pid  77 on  host device  3 [0x..] NVIDIA H100 80GB HBM3"
-void read_rank(const std::string& line, CollectiveRun& run, std::set<std::string>& hosts) {
+void read_rank(const std::string& line, CollectiveTimings& run, std::set<std::string>& hosts) {
   const std::vector<std::string> words = words_of(line);
   const auto on = std::find(words.begin(), words.end(), "on");
   const auto device = std::find(words.begin(), words.end(), "device");
@@ -65,7 +65,7 @@ bool is_wrong(std::optional<double> wrong) { return wrong && *wrong >= 1; }
 
 /// size count type redop [root] (time algbw busbw [#wrong]) twice; false: not a row of the table.
 /// nccl-tests before 2.11 has no column for root.
-bool read_row(const TextLine& line, const std::string& file, CollectiveRun& run) {
+bool read_row(const TextLine& line, const std::string& file, CollectiveTimings& run) {
   const std::vector<std::string> words = words_of(line.text);
   if (words.size() < 4) return false;
   const auto size = parse_number<std::int64_t>(words[0]);
@@ -114,8 +114,8 @@ bool begins_table(std::string_view line) {
                     .cure = "write each run to a file of its own"});
 }
 
-CollectiveRun read_table(std::string_view text, const std::string& file) {
-  CollectiveRun run;
+CollectiveTimings read_table(std::string_view text, const std::string& file) {
+  CollectiveTimings run;
   std::set<std::string> hosts;
   for (const TextLine& line : lines_of(text)) {
     const bool has_rows = !run.rows.empty() || run.wrong > 0;
@@ -154,7 +154,7 @@ std::string program_of(const Json& root) {
   return "";
 }
 
-void read_devices(const Json& root, CollectiveRun& run) {
+void read_devices(const Json& root, CollectiveTimings& run) {
   std::set<std::string> hosts;
   if (const Json* devices = root.find("devices")) {
     for (const Json* d : devices->children()) {
@@ -167,7 +167,7 @@ void read_devices(const Json& root, CollectiveRun& run) {
 }
 
 /// Out of place where it was timed so, else in place.
-void read_result(const Json& result, CollectiveRun& run) {
+void read_result(const Json& result, CollectiveTimings& run) {
   const std::optional<double> size = member(result, "size");
   if (!size || *size <= 0 || *size > 1e18) return;
   CollectiveTiming row;
@@ -189,10 +189,10 @@ void read_result(const Json& result, CollectiveRun& run) {
   }
 }
 
-CollectiveRun read_json(std::string_view text, const std::string& file) {
+CollectiveTimings read_json(std::string_view text, const std::string& file) {
   const JsonDocument document = parse_json(text, file);
   const Json& root = document.root();
-  CollectiveRun run;
+  CollectiveTimings run;
   run.collective = program_of(root);
   read_devices(root, run);
   const Json* results = root.find("results");
@@ -202,7 +202,7 @@ CollectiveRun read_json(std::string_view text, const std::string& file) {
 }
 
 /// From the largest rows, whose two decimals say most.
-double factor_of(const CollectiveRun& run) {
+double factor_of(const CollectiveTimings& run) {
   double algbw = 0, factor = 1;
   for (const CollectiveTiming& row : run.rows) {
     if (row.algbw.value <= algbw) continue;
@@ -213,7 +213,7 @@ double factor_of(const CollectiveRun& run) {
 }
 
 /// By the factor and the reduction, where only one collective has both.
-std::string collective_of(const CollectiveRun& run) {
+std::string collective_of(const CollectiveTimings& run) {
   const bool reduces = !run.rows.empty() && run.rows[0].redop != "none";
   const auto n = static_cast<double>(run.ranks);
   if (run.ranks < 2) return run.factor > 1.01 ? "all_reduce" : "";
@@ -224,10 +224,10 @@ std::string collective_of(const CollectiveRun& run) {
 
 }  // namespace
 
-CollectiveRun read_nccl_tests(std::string_view text, const std::string& file) {
+CollectiveTimings read_nccl_tests(std::string_view text, const std::string& file) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool json = begin != std::string_view::npos && text[begin] == '{';
-  CollectiveRun run = json ? read_json(text, file) : read_table(text, file);
+  CollectiveTimings run = json ? read_json(text, file) : read_table(text, file);
   if (run.rows.empty() && run.wrong > 0) {
     throw InputError(
         {.code = "T018",

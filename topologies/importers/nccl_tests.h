@@ -29,7 +29,7 @@ struct CollectiveTiming {
   BytesPerSecond algbw, busbw;
 };
 
-struct CollectiveRun {
+struct CollectiveTimings {
   std::string collective;  // "all_reduce"; "" where neither the file nor its bandwidths tell
   std::int64_t ranks = 0, hosts = 0;  // 0: not said
   std::string device;                 // "NVIDIA H100 80GB HBM3"
@@ -42,7 +42,7 @@ struct CollectiveRun {
 
 /// Throws InputError with file and line: T010 no rows, T012 a row with numbers missing, T018 none
 /// with right results, T019 a second table; J0xx for malformed JSON.
-CollectiveRun read_nccl_tests(std::string_view text, const std::string& file);
+CollectiveTimings read_nccl_tests(std::string_view text, const std::string& file);
 
 /// The catalogue's name of a device by its marketing name; "" unknown.
 std::string catalogue_name(const std::string& marketing_name);

@@ -74,7 +74,7 @@ class CudaCast {
       case CopyKind::kSections: return copy_sections<T>(i);
       case CopyKind::kTokens: return order_tokens<T>(i, token_rows(parted, mesh()), orders);
       case CopyKind::kSlots: {
-        const SlotRows s = slot_rows(parted, mesh());
+        const ExpertSlots s = expert_slots(parted, mesh());
         return k::exchange_dimensions(q_, at<T>(i), at<T>(0), orders ? s.senders : s.experts,
                                       orders ? s.experts : s.senders, s.each);
       }

@@ -312,11 +312,11 @@ std::unique_ptr<Communication> CudaDevice::communication(const Issued& issued,
     const auto one = [&](const Exchange& e) {
       return direct_->exchange(lane_of(issued), e, *operands, types, what);
     };
-    const auto* m = std::get_if<MessageEnd>(&exchange);
+    const auto* m = std::get_if<PointToPoint>(&exchange);
     if (m == nullptr || m->messages.size() == 1) return one(exchange);
     std::vector<std::unique_ptr<Communication>> pairs;
-    for (const MessageEnd::Message& message : m->messages) {
-      pairs.push_back(one(MessageEnd{m->flow, m->channel, m->tag, {message}}));
+    for (const PointToPoint::Message& message : m->messages) {
+      pairs.push_back(one(PointToPoint{m->flow, m->channel, m->tag, {message}}));
     }
     return std::make_unique<Together>(std::move(pairs));
   }

@@ -1,11 +1,11 @@
 #pragma once
-// A GPU's memory for operands that are not in its caches (realrun/bench/ring.h).
+// A GPU's memory for operands that are not in its caches (realrun/bench/cold_ring.h).
 
 #include <cuda_bf16.h>
 
 #include <cstdint>
 
-#include "realrun/bench/ring.h"
+#include "realrun/bench/cold_ring.h"
 #include "realrun/compute/cuda/objects.h"
 
 namespace plait::cuda {
@@ -44,7 +44,7 @@ class DevicePool {
         : block(device_block(static_cast<std::size_t>(bytes))),
           ring(static_cast<T*>(block.get()), bytes / std::int64_t{sizeof(T)}, seed) {}
     DeviceBlock block;
-    Ring<T, kAlignment> ring;
+    ColdRing<T, kAlignment> ring;
   };
   template <class T>
   struct Buffers {

@@ -237,7 +237,7 @@ class PeerExchange : public Communication {
 class PeerMessage : public Communication {
  public:
   PeerMessage(SharedGpu& gpu, MessagePool& pool, std::int64_t rank, const Lane& lane,
-              const MessageEnd& end, Meeting meeting, std::byte* at, std::int64_t bytes)
+              const PointToPoint& end, Meeting meeting, std::byte* at, std::int64_t bytes)
       : board_(gpu.board),
         pool_(pool),
         lane_(lane),
@@ -311,8 +311,8 @@ class Peers : public Direct {
     const std::int64_t number = next(c.channel, c.group);
     return std::make_unique<PeerExchange>(*gpu_, rank_, lane, c, number, operands, types);
   }
-  std::unique_ptr<Communication> of(const MessageEnd& m, const Lane& lane, const Operands& operands,
-                                    const std::vector<DType>& types) {
+  std::unique_ptr<Communication> of(const PointToPoint& m, const Lane& lane,
+                                    const Operands& operands, const std::vector<DType>& types) {
     const auto& [peer, part] = m.messages.at(0);
     const std::vector<std::int64_t> from_to =
         m.flow == Flow::kOut ? std::vector{rank_, peer} : std::vector{peer, rank_};

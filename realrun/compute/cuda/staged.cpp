@@ -62,8 +62,8 @@ Staged::Staged(const Lane& lane, PinnedPool& pool, const Exchange& exchange,
     part = {copy, 0, part.elements};
     return copy;
   };
-  if (auto* m = std::get_if<MessageEnd>(&staged)) {
-    for (MessageEnd::Message& one : m->messages) {
+  if (auto* m = std::get_if<PointToPoint>(&staged)) {
+    for (PointToPoint::Message& one : m->messages) {
       (m->flow == Flow::kOut ? out_ : in_).push_back(move_to_host(one.part));
     }
   } else {

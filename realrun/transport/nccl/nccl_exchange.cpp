@@ -68,7 +68,7 @@ ncclDataType_t NcclExchange::type(const Part& p) const {
 }
 
 void NcclExchange::choose_group() {
-  const auto* m = std::get_if<MessageEnd>(&exchange_);
+  const auto* m = std::get_if<PointToPoint>(&exchange_);
   if (m == nullptr) {
     const auto& c = std::get<CollectiveOf<Part>>(exchange_);
     if (c.group.size() > 1) comm_ = groups_.find(c.channel, c.group).comm;
@@ -81,7 +81,7 @@ void NcclExchange::choose_group() {
   comm_ = pair.comm, lane_.stream = pair.stream.get();
 }
 
-void NcclExchange::queue(const MessageEnd& m) {
+void NcclExchange::queue(const PointToPoint& m) {
   const bool out = m.flow == Flow::kOut;
   const Part& part = m.messages.at(0).part;
   const auto n = static_cast<std::size_t>(part.elements);

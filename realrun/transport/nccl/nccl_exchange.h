@@ -26,7 +26,7 @@ class NcclExchange : public Communication {
   bool advance(Transport& transport) override;
   std::string waits_for() const override { return "NCCL"; }
   bool lets_pass() const override {
-    const auto* message = std::get_if<MessageEnd>(&exchange_);
+    const auto* message = std::get_if<PointToPoint>(&exchange_);
     return message != nullptr && message->flow == Flow::kOut;
   }
 
@@ -35,7 +35,7 @@ class NcclExchange : public Communication {
   std::size_t bytes_of(const Part& part) const;
   ncclDataType_t type(const Part& part) const;
   void choose_group();
-  void queue(const MessageEnd& message);
+  void queue(const PointToPoint& message);
   void queue(const CollectiveOf<Part>& collective);
   void scatter(const CollectiveOf<Part>& c, ncclRedOp_t op);
   /// Within a group call: to and from members of `comm_`.

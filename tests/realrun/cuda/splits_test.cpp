@@ -25,7 +25,7 @@ std::vector<std::pair<int, std::vector<std::int64_t>>> looked_for(const Plan& pl
       if (op.stream == Stream::kCompute) continue;
       const std::optional<Exchange> exchange = reader.read(op);
       if (!exchange) continue;
-      if (const auto* m = std::get_if<MessageEnd>(&*exchange)) {
+      if (const auto* m = std::get_if<PointToPoint>(&*exchange)) {
         const bool sends = m->flow == Flow::kOut;
         for (const auto& [peer, part] : m->messages) {
           out.push_back({m->channel, {sends ? id : peer, sends ? peer : id}});

@@ -6,15 +6,20 @@
 #include <utility>
 #include <vector>
 
-#include "cli/search_machines.h"
+#include "prediction/search/machines.h"
 #include "reports/simulated_layouts.h"
 #include "search/journal.h"
 
 namespace plait {
 
+/// Their paths; "": none.
+struct SearchFiles {
+  std::string journal, csv, sqlite;
+};
+
 class SearchRecords {
  public:
-  SearchRecords(const SearchCommand& options, const Studies& studies, const RunFacts& facts);
+  SearchRecords(const SearchFiles& files, const Studies& studies, const RunFacts& facts);
 
   /// What they have to hear of study number `space`.
   SearchEars ears(std::uint32_t space, const Study& study);

@@ -13,11 +13,11 @@ namespace plait {
 /// Over memory that somebody else has and that begins at a multiple of `kLine`: bytes that an
 /// operand begins at a multiple of.
 template <class T, std::int64_t kLine = 64>
-class Ring {
+class ColdRing {
  public:
-  Ring() = default;
+  ColdRing() = default;
   /// `seed` of its gaps: two rings that are taken from in turn must not go in step.
-  Ring(T* data, std::int64_t size, std::uint64_t seed)
+  ColdRing(T* data, std::int64_t size, std::uint64_t seed)
       : data_(data), size_(size), taken_(seed << 32) {}
   /// The next elements, behind a gap of less than a page: loads of processors that are a multiple
   /// of 4 KiB behind a store wait for it, a third of the time of a GELU's backward pass, so

@@ -1,17 +1,17 @@
-#include "cli/search_study.h"
+#include "prediction/search/study.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "cli/search_objective.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "plan/refusal.h"
 #include "prediction/costs.h"
 #include "prediction/prediction.h"
 #include "prediction/run_facts.h"
+#include "prediction/search/prices.h"
 #include "scenarios/overrides.h"
 #include "search/refusals.h"
 #include "search/rule_of_thumb.h"
@@ -32,10 +32,9 @@ std::string words_of(const Layout& layout, const Scenario& s) {
 }
 
 /// Nothing where it is no layout of this machine, or cannot be planned (S codes).
-std::optional<Scenario> as_written(const std::string& text, const std::string& file,
-                                   const std::vector<Override>& sets) {
+std::optional<Scenario> as_written(const SearchQuestion& q, const std::vector<Override>& sets) {
   try {
-    return parse_scenario(text, file, sets);
+    return parse_scenario(q.text, q.file, sets);
   } catch (const InputError& error) {
     if (!error.text().code.starts_with('S')) throw;
     return std::nullopt;
@@ -56,12 +55,11 @@ Assignments around(const Assignments& machine, const std::vector<std::string>& h
 
 }  // namespace
 
-Study::Study(const SearchCommand& options, const Command& command, const std::string& text,
-             const std::string& file, Assignments machine)
-    : options_(options), command_(command), text_(text), file_(file), machine_(std::move(machine)) {
-  std::vector<Override> sets = options.scenario.overrides();
+Study::Study(const SearchQuestion& q, Assignments machine)
+    : question_(q), machine_(std::move(machine)) {
+  std::vector<Override> sets = q.sets;
   sets.insert(sets.end(), machine_.begin(), machine_.end());
-  open_ = parse_open_scenario(text, file, sets);
+  open_ = parse_open_scenario(q.text, q.file, sets);
   if (open_.scenario.cluster.shares_memory()) {
     throw locate(
         refusal("S055", "a search on parts of a GPU, which share its memory", "cluster",
@@ -69,15 +67,15 @@ Study::Study(const SearchCommand& options, const Command& command, const std::st
         open_.scenario);
   }
   held_ = kept_ = held_by(machine_, open_);
-  kept_.insert(kept_.end(), options.keep.begin(), options.keep.end());
+  kept_.insert(kept_.end(), q.keep.begin(), q.keep.end());
   space_ = space_of(open_, kept_);
-  open_.scenario.price_per_device_hour = price_of(options.prices, open_.scenario);
-  if (options.tokens > 0) {
+  open_.scenario.price_per_device_hour = price_of(q.prices, open_.scenario);
+  if (q.tokens > 0) {
     if (!open_.scenario.training) open_.scenario.training.emplace();
-    open_.scenario.training->tokens = options.tokens;
+    open_.scenario.training->tokens = q.tokens;
   }
   costs_ = costs_of(open_.scenario);
-  if (!open_.leaves_open()) own_ = as_written(text, file, sets);
+  if (!open_.leaves_open()) own_ = as_written(q, sets);
 }
 
 std::vector<std::string> Study::warnings() const {
@@ -109,19 +107,19 @@ Assignments Study::settings(std::uint32_t number) const {
 }
 
 void Study::begin() {
-  work_ = std::make_unique<SearchWork>(open_.scenario, costs_, space_, options_.jobs);
+  work_ = std::make_unique<SearchWork>(open_.scenario, costs_, space_, question_.jobs);
 }
 
-bool Study::follow(const SearchRanks& ranks) {
+bool Study::follow(const std::function<bool(SearchWork&)>& answer) {
   begin();
-  const bool more = ranks.follow(*work_, options_.jobs);
+  const bool more = answer(*work_);
   work_.reset();
   return more;
 }
 
 std::vector<Found> Study::run(const Session& session, SearchReport& out) {
   begin();
-  const std::unique_ptr<Crew> crew = session.ranks.crew(*work_, options_.jobs);
+  const std::unique_ptr<Crew> crew = session.crews.crew(*work_, question_.jobs);
   Searcher searcher(*work_, *crew, session.ears);
   for (const auto& [number, answer] : session.known) searcher.know(number, answer);
   const auto guesses = [this] {
@@ -131,18 +129,18 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
     if (rule) layouts.push_back(rule->layout);
     return layouts;
   };
-  SearchResult result = searcher.run({.best = options_.best,
+  SearchResult result = searcher.run({.best = question_.best,
                                       .slowest = session.slowest,
-                                      .budget = options_.budget,
+                                      .budget = question_.budget,
                                       .stop = &session.stop,
                                       .progress = session.progress,
                                       .guesses = guesses,
-                                      .threads = options_.jobs});
+                                      .threads = question_.jobs});
   const Certificate& c = result.certificate;
   out.counts += {c.considered, c.refused, c.too_large,   c.too_slow,          c.simulated,
                  c.open,       c.gap,     c.gap_of_last, c.fast_but_too_large};
   add_refusals(result, out);
-  if (options_.wants_front() && !result.best.empty()) {
+  if (question_.front && !result.best.empty()) {
     walk_front(result.best.front(), searcher, session, out);
   }
   work_.reset();
@@ -151,7 +149,7 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
 
 void Study::add_refusals(const SearchResult& result, SearchReport& out) const {
   const Certificate& c = result.certificate;
-  const std::vector<Refusal> all = refusals(*work_, result.refused, options_.jobs);
+  const std::vector<Refusal> all = refusals(*work_, result.refused, question_.jobs);
   const bool nothing_else = c.simulated + c.open == 0;
   for (const Refusal& r : all) {
     out.refusals.push_back({machine_, r.why, r.layouts, nothing_else && all.size() == 1});
@@ -185,15 +183,15 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   out.settings = settings_for(layout, s.strategy, open_, held_);
   if (!s.framework.empty()) {  // which may have values of its own, by the sizes of the layout
     out.settings = that_matter(std::move(out.settings), held_, [&](const Assignments& settings) {
-      std::vector<Override> sets = options_.scenario.overrides();
+      std::vector<Override> sets = question_.sets;
       for (const Assignments* more : {&std::as_const(out.machine), &settings}) {
         sets.insert(sets.end(), more->begin(), more->end());
       }
-      return parse_scenario(text_, file_, sets);
+      return parse_scenario(question_.text, question_.file, sets);
     });
   }
   out.layout = words_of(layout, s);
-  const RunFacts facts = run_facts(s, command_.line);
+  const RunFacts facts = run_facts(s, question_.command_line);
   out.report = evaluated != nullptr ? report_of(*evaluated, s, costs_, facts)
                                     : report_of(s, costs_, facts).report;
   out.bound_s = to_seconds(bound).value;
@@ -206,7 +204,7 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
 
 std::vector<SearchRow> Study::rows(const std::vector<Found>& found) const {
   std::vector<SearchRow> out(found.size());
-  in_parallel(found.size(), options_.jobs, [&](std::size_t i) { out[i] = row(found[i]); });
+  in_parallel(found.size(), question_.jobs, [&](std::size_t i) { out[i] = row(found[i]); });
   return out;
 }
 
@@ -222,7 +220,7 @@ void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& 
                                             .memory_limit = Bytes(std::min(less, memory - 1)),
                                             .stop = &session.stop,
                                             .progress = session.progress,
-                                            .threads = options_.jobs});
+                                            .threads = question_.jobs});
     out.front_cut = next.certificate.open > 0;  // what was found need not be the fastest
     if (out.front_cut || (next.best.empty() && step == 0)) break;
     if (next.best.empty()) {

@@ -1,4 +1,4 @@
-#include "cli/search_records.h"
+#include "prediction/search/records.h"
 
 #include <fmt/format.h>
 
@@ -17,12 +17,14 @@ std::string fingerprint_of(const Studies& studies) {
 
 }  // namespace
 
-SearchRecords::SearchRecords(const SearchCommand& o, const Studies& studies,
+SearchRecords::SearchRecords(const SearchFiles& files, const Studies& studies,
                              const RunFacts& facts) {
-  if (!o.resume.empty()) journal_ = std::make_unique<Journal>(o.resume, fingerprint_of(studies));
-  if (!o.csv.empty()) writers_.push_back(write_layouts_csv(o.csv));
-  if (!o.sqlite.empty()) {
-    writers_.push_back(write_layouts_sqlite(o.sqlite, facts.scenario, facts));
+  if (!files.journal.empty()) {
+    journal_ = std::make_unique<Journal>(files.journal, fingerprint_of(studies));
+  }
+  if (!files.csv.empty()) writers_.push_back(write_layouts_csv(files.csv));
+  if (!files.sqlite.empty()) {
+    writers_.push_back(write_layouts_sqlite(files.sqlite, facts.scenario, facts));
   }
 }
 

@@ -2,15 +2,18 @@
 // The search on one machine: what the scenario leaves open there, and the reports of what is found.
 
 #include <atomic>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "cli/commands.h"
-#include "cli/options.h"
-#include "cli/search_crew.h"
+#include "costmodel/costmodel.h"
+#include "prediction/search/crews.h"
+#include "prediction/search/question.h"
 #include "reports/search.h"
-#include "reports/vary.h"
 #include "scenarios/open.h"
 #include "search/held_fields.h"
 #include "search/open_space.h"
@@ -18,38 +21,18 @@
 
 namespace plait {
 
-struct SearchCommand {
-  ScenarioOptions scenario;
-  std::vector<std::string> variations, keep;
-  std::string objective = "time";
-  std::size_t best = 10;
-  std::int64_t budget = std::numeric_limits<std::int64_t>::max();
-  std::int64_t max_gpus = 0;  // 0: any
-  double tokens = 0, days = 0;
-  bool front = false;
-  std::string svg, html;
-  std::vector<std::string> prices;
-  std::string resume, csv, sqlite;  // files; "": none
-  std::vector<std::string> exports;
-  std::string export_folder = ".";
-  OutputOptions output;
-  int jobs = 1;
-
-  bool wants_front() const { return front || !svg.empty(); }
-};
-
 class Study {
  public:
-  Study(const SearchCommand& options, const Command& command, const std::string& text,
-        const std::string& file, Assignments machine);
+  /// `machine`: what is varied around the search. The question outlives it.
+  Study(const SearchQuestion& question, Assignments machine);
 
   const Scenario& scenario() const { return open_.scenario; }
   const Assignments& machine() const { return machine_; }
   /// What its framework limits the search to.
   std::vector<FrameworkOffer> offers() const { return offers_in(open_, kept_); }
-  /// -L says fields of the layout.
+  /// The machine says fields of the layout.
   bool holds_fields() const { return !held_.empty(); }
-  /// It is the scenario as written, which `own` is: -L says what that says itself.
+  /// It is the scenario as written, which `own` is: the machine says what that says itself.
   bool is_written(const OpenScenario& own) const;
   /// Fields that might have several values and have one in all layouts.
   std::vector<HeldField> held_fields() const { return plait::held_fields(open_, space_); }
@@ -64,7 +47,7 @@ class Study {
 
   /// What to listen to while it runs, and how to end it early.
   struct Session {
-    const SearchRanks& ranks;
+    const Crews& crews;
     const std::atomic<bool>& stop;
     std::function<void(const SearchProgress&)> progress;
     SearchEars ears;
@@ -73,8 +56,9 @@ class Study {
   };
   /// The leader's part: the best, fastest first. `out` is told the counts and the front.
   std::vector<Found> run(const Session& session, SearchReport& out);
-  /// The others'; false when there will be no further study.
-  bool follow(const SearchRanks& ranks);
+  /// Of those who take part in another process's search: lends `answer` the work, returns what it
+  /// does.
+  bool follow(const std::function<bool(SearchWork&)>& answer);
 
   /// The report of a layout that was found here.
   SearchRow row(const Found& found) const {
@@ -95,13 +79,11 @@ class Study {
                   SearchReport& out) const;
   void begin();
 
-  const SearchCommand& options_;
-  const Command& command_;
-  std::string text_, file_;  // of the scenario
+  const SearchQuestion& question_;
   Assignments machine_;
   OpenScenario open_;
   std::vector<std::string> held_;  // fields that are searched, and that machine_ says
-  std::vector<std::string> kept_;  // these and those of --keep
+  std::vector<std::string> kept_;  // these, and those that the question keeps
   Space space_;
   CostModel costs_;
   std::optional<Scenario> own_;

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/search_study.h"
+#include "prediction/search/study.h"
+#include "reports/search.h"
 
 namespace plait {
 
@@ -19,8 +20,8 @@ struct Machines {
   std::vector<std::string> warnings = {};
 };
 
-/// Those of -L and of fields that list values. Throws InputError as their scenarios do, and for
-/// what some of them lack to be ranked.
-Machines machines_of(const SearchCommand& options, const Command& command);
+/// Those of the question and of fields that list values; it outlives them. Throws InputError as
+/// their scenarios do, and for what some of them lack to be ranked.
+Machines machines_of(const SearchQuestion& question);
 
 }  // namespace plait

@@ -1,15 +1,13 @@
-#include "cli/search_machines.h"
+#include "prediction/search/machines.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "cli/search_objective.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "prediction/prediction.h"
 #include "prediction/run_facts.h"
+#include "prediction/search/prices.h"
 #include "reports/human.h"
 #include "scenarios/overrides.h"
 #include "scenarios/varied_fields.h"
@@ -30,28 +28,27 @@ std::string machines_in_words(const Studies& studies) {
 }
 
 /// That of the machine and the layout that the scenario itself has, or the only machine.
-const Study* study_of_written(const Studies& studies, const std::string& text,
-                              const std::string& file, const std::vector<Override>& sets) {
+const Study* study_of_written(const Studies& studies, const SearchQuestion& q) {
   if (studies.size() == 1 && !studies.front()->holds_fields()) return studies.front().get();
   try {
-    const OpenScenario own = parse_open_scenario(text, file, sets);
+    const OpenScenario own = parse_open_scenario(q.text, q.file, q.sets);
     const auto found =
         std::ranges::find_if(studies, [&own](const auto& study) { return study->is_written(own); });
     return found == studies.end() ? nullptr : found->get();
   } catch (const InputError&) {
-    return nullptr;  // it may lack what -L says
+    return nullptr;  // it may lack what is varied
   }
 }
 
 /// What is said of them: names, and the smallest where all are too large.
-SearchReport report_of(const SearchCommand& o, const Command& command, const Studies& studies) {
+SearchReport said_of(const SearchQuestion& q, const Studies& studies) {
   SearchReport report;
-  report.objective = o.objective;
+  report.objective = name_of(q.objective);
   const Scenario& s = studies.front()->scenario();
   report.tokens = s.training ? s.training->tokens : 0;
   report.scenario = s.name, report.model = s.model.name;
   report.cluster = machines_in_words(studies);
-  report.run = run_facts(s, command.line);
+  report.run = run_facts(s, q.command_line);
   const bool one_framework = std::ranges::all_of(
       studies, [&s](const auto& study) { return study->scenario().framework == s.framework; });
   if (one_framework) {
@@ -63,19 +60,18 @@ SearchReport report_of(const SearchCommand& o, const Command& command, const Stu
   report.flow_asked = s.flow_network;
   std::int64_t least = s.cluster.world_size();
   for (const auto& study : studies) least = std::min(least, study->scenario().cluster.world_size());
-  if (o.max_gpus > 0 && least > o.max_gpus) {
+  if (q.max_gpus > 0 && least > q.max_gpus) {
     report.nothing = fmt::format("NO MACHINE OF AT MOST {} GPUS: the smallest has {}",
-                                 human_count(o.max_gpus), human_count(least));
+                                 human_count(q.max_gpus), human_count(least));
   }
   return report;
 }
 
-/// Those of -L, and the fields that the scenario lists values of and -L says nothing about.
-std::vector<Variation> variations_of(const SearchCommand& o, const std::string& text,
-                                     const std::string& file) {
-  std::vector<Variation> out;
-  for (const std::string& v : o.variations) out.push_back(parse_variation(v));
-  for (VariedField& field : varied_fields(text, file, o.scenario.overrides())) {
+/// Those of the question, and the fields that the scenario lists values of and it says nothing
+/// about.
+std::vector<Variation> variations_of(const SearchQuestion& q) {
+  std::vector<Variation> out = q.varied;
+  for (VariedField& field : varied_fields(q.text, q.file, q.sets)) {
     const bool asked = std::ranges::any_of(
         out, [&](const Variation& v) { return canonical_path(v.path) == field.path; });
     if (!asked) out.push_back({std::move(field.path), std::move(field.values)});
@@ -98,25 +94,23 @@ Assignments held_fields(const Study& study, const std::vector<Variation>& variat
 
 }  // namespace
 
-Machines machines_of(const SearchCommand& o, const Command& command) {
-  const std::string file = input_name(o.scenario.file);
-  const std::string text = read_text_file(o.scenario.file);
-  const std::vector<Variation> variations = variations_of(o, text, file);
+Machines machines_of(const SearchQuestion& q) {
+  const std::vector<Variation> variations = variations_of(q);
   Machines out;
   std::vector<const Scenario*> scenarios;
   for (const Assignments& machine : combinations(variations)) {
-    out.studies.push_back(std::make_unique<Study>(o, command, text, file, outer_first(machine)));
+    out.studies.push_back(std::make_unique<Study>(q, outer_first(machine)));
     scenarios.push_back(&out.studies.back()->scenario());
   }
-  require_figures(o, scenarios);
-  out.about = report_of(o, command, out.studies);
+  require_figures(q, scenarios);
+  out.about = said_of(q, out.studies);
   out.about.held = held_fields(*out.studies.front(), variations);
   out.warnings = out.studies.front()->warnings();
-  std::ranges::copy(idle_prices(o.prices, scenarios), std::back_inserter(out.warnings));
-  const auto is_too_large = [&o](const Study& study) {
-    return o.max_gpus > 0 && study.scenario().cluster.world_size() > o.max_gpus;
+  std::ranges::copy(idle_prices(q.prices, scenarios), std::back_inserter(out.warnings));
+  const auto is_too_large = [&q](const Study& study) {
+    return q.max_gpus > 0 && study.scenario().cluster.world_size() > q.max_gpus;
   };
-  const Study* written = study_of_written(out.studies, text, file, o.scenario.overrides());
+  const Study* written = study_of_written(out.studies, q);
   if (written != nullptr && !is_too_large(*written)) out.as_written = written;
   std::erase_if(out.studies, [&](const auto& study) { return is_too_large(*study); });
   return out;

@@ -1,0 +1,88 @@
+#include "prediction/search/answer.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+namespace plait {
+namespace {
+
+constexpr const char* kNothingDivides =
+    "NO LAYOUT: no sizes that may be chosen multiply to the devices and divide the batch, the "
+    "sequence, and the model's heads and layers";
+
+constexpr const char* kNotYet = "ENDED BEFORE A LAYOUT THAT FITS WAS FOUND";
+
+constexpr const char* kNotPlanned = "NO LAYOUT THAT FITS CAN BE PLANNED";
+
+/// Where nothing is found for one reason that no layout escapes: throws it.
+void say_why(const SearchReport& report, const Scenario& scenario) {
+  const auto for_all = [&](const SearchRefusal& r) {
+    return r.all && r.why.code == report.refusals.front().why.code;
+  };
+  const SearchCounts& c = report.counts;
+  if (c.simulated + c.open > 0 || report.refusals.empty()) return;
+  if (!std::ranges::all_of(report.refusals, for_all)) return;
+  throw locate(InputError(report.refusals.front().why), scenario);
+}
+
+/// The scenario as written may be none of the layouts that are searched, and better than these.
+void put_first_if_best(const SearchQuestion& q, SearchReport& out) {
+  if (!out.own || !out.own->report.memory.fits || out.best.empty()) return;
+  if (!is_better(q, *out.own, out.best.front())) return;
+  out.own_is_best = true;
+  out.best.insert(out.best.begin(), *out.own);
+  out.best.front().settings.clear();
+  if (out.best.size() > q.best) out.best.pop_back();
+}
+
+}  // namespace
+
+std::vector<Ranked> search_machines(const SearchQuestion& q, const Machines& machines,
+                                    SearchRecords& records, const SearchControl& control,
+                                    SearchReport& report) {
+  const Studies& studies = machines.studies;
+  Ranking ranking(q);
+  std::uint32_t i = 0;
+  for (; i < studies.size() && !control.stop; ++i) {
+    Study& study = *studies[i];
+    const std::vector<Found> found =
+        study.run({control.crews, control.stop, control.progress, records.ears(i, study),
+                   records.known(i), ranking.slowest(study.scenario())},
+                  report);
+    control.crews.dismiss(control.stop);
+    ranking.add(study.scenario(), i, found);
+  }
+  report.not_begun = std::ssize(studies) - i;
+  const bool cut = report.not_begun > 0 || report.front_cut || report.counts.open > 0;
+  report.interrupted = control.stop && cut;
+  return ranking.reported();
+}
+
+void report_rows(const SearchQuestion& q, const Machines& machines, const std::vector<Ranked>& best,
+                 SearchReport& out) {
+  if (machines.studies.empty()) return;
+  say_why(out, machines.studies.front()->scenario());
+  const Study& guided = machines.as_written ? *machines.as_written : *machines.studies.front();
+  std::vector<SearchRow> rows(best.size());
+  in_parallel(best.size() + 2, q.jobs, [&](std::size_t i) {
+    if (i == 0) out.rule_of_thumb = guided.guides();  // the longest first
+    if (i == 1 && machines.as_written) out.own = machines.as_written->own();
+    if (i >= 2) rows[i - 2] = machines.studies[best[i - 2].study]->row(best[i - 2].found);
+  });
+  const std::string too_late = leave_the_best(q, rows);
+  if (out.nothing.empty()) out.nothing = too_late;
+  const SearchCounts& c = out.counts;
+  if (out.nothing.empty() && c.considered == 0) out.nothing = kNothingDivides;
+  const bool all_refused = c.refused > 0 && c.simulated == 0;
+  if (out.nothing.empty() && all_refused && c.open == 0) out.nothing = kNotPlanned;
+  if (out.nothing.empty() && out.counts.open > 0) out.nothing = kNotYet;
+  if (q.front) out.front.insert(out.front.begin(), rows.begin(), rows.end());
+  out.front = pareto_front(std::move(out.front));
+  out.best = std::move(rows);
+  put_first_if_best(q, out);
+}
+
+}  // namespace plait

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "prediction/search/answer.h"
+#include "prediction/search/prices.h"
+
+namespace plait::search_answer_test {
+
+/// GPT-2 on a node of two and on one of four GPUs; the scenario says nothing of its layout.
+SearchQuestion asked(Objective objective) {
+  SearchQuestion q;
+  q.file = "x";
+  q.text = R"({
+    "model": "gpt2", "workload": {"sequence_length": 128, "global_batch": 64},
+    "cluster": {"preset": "dgx-a100"}})";
+  q.varied = {{"cluster.devices_per_node", {"2", "4"}}};
+  q.objective = objective, q.best = 3;
+  return q;
+}
+
+SearchReport answer_to(const SearchQuestion& q) {
+  const Machines machines = machines_of(q);
+  SearchReport out = machines.about;
+  SearchRecords records({}, machines.studies, out.run);
+  const Crews threads;
+  const std::atomic<bool> never{false};
+  const auto best = search_machines(q, machines, records, {threads, never, {}}, out);
+  report_rows(q, machines, best, out);
+  return out;
+}
+
+TEST(Search, TheBestHaveLeastOfWhatIsAskedFor) {
+  const SearchReport fastest = answer_to(asked(Objective::kTime));
+  const SearchReport smallest = answer_to(asked(Objective::kGpus));
+  ASSERT_EQ(fastest.best.size(), 3U);
+  EXPECT_EQ(fastest.best[0].report.world_size, 4);
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_LE(fastest.best[i - 1].report.step_time_s, fastest.best[i].report.step_time_s);
+  }
+  for (const SearchRow& row : smallest.best) EXPECT_EQ(row.report.world_size, 2);
+}
+
+TEST(Search, MachinesThatAreTooLargeAreLeftOut) {
+  SearchQuestion q = asked(Objective::kTime);
+  q.max_gpus = 2;
+  EXPECT_EQ(answer_to(q).best[0].report.world_size, 2);
+  q.max_gpus = 1;
+  EXPECT_TRUE(answer_to(q).best.empty());
+  EXPECT_FALSE(answer_to(q).nothing.empty());
+}
+
+TEST(Search, TheLastPriceThatNamesADeviceOrNoneCounts) {
+  const SearchQuestion q = asked(Objective::kCost);
+  const Scenario s = parse_scenario(q.text, q.file);
+  EXPECT_EQ(price_of({}, s), 0);
+  EXPECT_EQ(price_of({"2.5"}, s), 2.5);
+  EXPECT_EQ(price_of({"2.5", s.cluster.device.name + "=3"}, s), 3);
+  EXPECT_EQ(price_of({"2.5", "h100-sxm=3"}, s), 2.5);
+  EXPECT_THROW(price_of({"free"}, s), InputError);
+  EXPECT_EQ(idle_prices({"h100-sxm=3"}, {&s}).size(), 1U);
+}
+
+}  // namespace plait::search_answer_test
