@@ -14,8 +14,8 @@ bool may_be_the_same(const PlannedStep& step, const Scenario& other) {
   if (step.plan.mesh.size != other.strategy.mesh.size || step.counts.microbatches != microbatches)
     return false;
   const PlannedStep its = planned_step(other);
-  return step.counts.tokens == its.counts.tokens &&
-         op_count(step.plan, step.counts) == op_count(its.plan, its.counts);
+  const bool same_tokens = !its.exact || step.counts.tokens == its.counts.tokens;
+  return same_tokens && op_count(step.plan, step.counts) == op_count(its.plan, its.counts);
 }
 
 /// Whether the prediction without override `left_out` is the same.

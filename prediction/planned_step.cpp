@@ -27,8 +27,9 @@ std::int64_t microbatches_of(const Scenario& s) {
 bool is_countable(const Model& m, const Workload& w) {
   constexpr double kMost = 1e17;  // elements
   const auto length = static_cast<double>(w.sequence_length);
+  const double keys = w.flash_attention ? 0 : length;  // of a query, whose scores are a tensor
   const double widest = static_cast<double>(m.vocab + m.hidden) +
-                        static_cast<double>(m.heads) * (length + static_cast<double>(m.head_dim)) +
+                        static_cast<double>(m.heads) * (keys + static_cast<double>(m.head_dim)) +
                         static_cast<double>((m.experts_per_token + 1) * m.ffn_hidden);
   return static_cast<double>(w.global_batch) * length * widest < kMost;
 }
@@ -54,6 +55,21 @@ void add_periods(StepCounts& counts, const StepCounts& with_one_more, std::int64
       runs += periods * (with_one_more.runs[s][b] - runs);
     }
   }
+}
+
+/// Tokens and FLOPs of the step. False where they are those of the plan times its share of the
+/// microbatches, to rounding errors.
+bool count_work(const Scenario& s, const Plan& few, StepCounts& counts) {
+  if (const std::optional<Plan> all = on_one_device(s)) {
+    counts.tokens = all->tokens_per_step;
+    counts.model_flops = all->model_flops, counts.unneeded_flops = all->unneeded_flops;
+    return true;
+  }
+  const double times =
+      static_cast<double>(counts.microbatches) / static_cast<double>(few.microbatches);
+  counts.tokens = few.tokens_per_step / few.microbatches * counts.microbatches;
+  counts.model_flops *= times, counts.unneeded_flops *= times;
+  return false;
 }
 
 /// So few that planning them takes no time beside planning all.
@@ -83,8 +99,6 @@ PlannedStep whole_step(const Scenario& s) {
 std::optional<PlannedStep> longer_step(const Scenario& s, Plan few) {
   const auto leaves = [](const Tensor& t) { return t.place != Place::kDevice; };
   if (std::ranges::any_of(few.tensors, leaves)) return std::nullopt;
-  const std::optional<Plan> at_once = on_one_device(s);
-  if (!at_once) return std::nullopt;
   const std::int64_t period = period_of(s.strategy);
   const Plan more = plan_of(s, few.microbatches + period);
   if (more.blocks.size() != few.blocks.size()) return std::nullopt;
@@ -93,9 +107,7 @@ std::optional<PlannedStep> longer_step(const Scenario& s, Plan few) {
   out.counts = counts_of(few);
   add_periods(out.counts, counts_of(more), out.further / period);
   out.counts.microbatches += out.further;
-  out.counts.tokens = at_once->tokens_per_step;
-  out.counts.model_flops = at_once->model_flops;
-  out.counts.unneeded_flops = at_once->unneeded_flops;
+  out.exact = count_work(s, few, out.counts);
   out.plan = std::move(few);
   return out;
 }

@@ -20,12 +20,14 @@ struct PlannedStep {
   Plan plan;                 // not checked
   std::int64_t further = 0;  // microbatches of the step that `plan` lacks
   StepCounts counts;         // of the step
+  bool exact = true;         // to the last bit; else its tokens and FLOPs are so to rounding errors
 };
 
 /// Throws InputError for what cannot be planned.
 PlannedStep whole_step(const Scenario& scenario);
 /// From the plan of few of its microbatches, whose middle repeats itself; nothing where that does
-/// not tell it.
+/// not tell it. Exact but for what depends on the layout: experts with a capacity have slots that
+/// are rounded up in each microbatch.
 std::optional<PlannedStep> longer_step(const Scenario& scenario, Plan few);
 /// From few microbatches where that is much less to plan, else whole. Throws as whole_step does.
 PlannedStep planned_step(const Scenario& scenario);

@@ -109,6 +109,7 @@ Reported report_of(const Scenario& s, const CostModel& costs, const RunFacts& fa
   const Explanation explanation = explain(told->few, told->run, told->further);
   auto memory = memory_of_longer(told->few, s, told->microbatches);
   std::optional<PlannedStep> planned = longer_step(s, std::move(told->few));
+  if (planned && !planned->exact) planned.reset();
   Reported out;
   static_cast<PlannedStep&>(out) = planned ? std::move(*planned) : whole_step(s);
   out.memory = memory ? std::move(*memory) : memory_of(out, s);

@@ -31,6 +31,7 @@ TEST(PlannedStep, FewMicrobatchesTellWhatAStepOfManyCountsToTheLastBit) {
   for (const std::vector<Override>& sets : kCases) {
     const Scenario s = with(sets);
     const PlannedStep few = planned_step(s), whole = whole_step(s);
+    EXPECT_TRUE(few.exact);
     EXPECT_GT(few.further, 3000);
     EXPECT_EQ(few.counts.microbatches, whole.plan.microbatches);
     EXPECT_EQ(few.counts.tokens, whole.plan.tokens_per_step);
@@ -54,12 +55,19 @@ TEST(PlannedStep, FewMicrobatchesTellTheMemoryOfMany) {
   }
 }
 
-/// Experts' slots are rounded up in each microbatch, and what leaves the device adds up on the
-/// host.
-TEST(PlannedStep, IsWholeWhereFewMicrobatchesDoNotTellIt) {
+/// Their slots are rounded up in each microbatch.
+TEST(PlannedStep, FewMicrobatchesTellTheWorkOfExpertsWithACapacityToRounding) {
   const std::vector<Override> experts = {{"model", R"({"preset": "mixtral-8x7b", "layers": 2})"},
                                          {"workload.capacity_factor", "1.1"}};
-  EXPECT_EQ(planned_step(with(experts)).further, 0);
+  const PlannedStep few = planned_step(with(experts)), whole = whole_step(with(experts));
+  EXPECT_FALSE(few.exact);
+  EXPECT_GT(few.further, 3000);
+  EXPECT_EQ(few.counts.tokens, whole.counts.tokens);
+  EXPECT_NEAR(few.counts.model_flops / whole.counts.model_flops, 1, 1e-12);
+}
+
+/// What leaves the device adds up on the host; gpipe has no middle that repeats itself.
+TEST(PlannedStep, IsWholeWhereFewMicrobatchesDoNotTellIt) {
   EXPECT_EQ(planned_step(with({{"strategy.offload", "cpu"}})).further, 0);
   EXPECT_EQ(planned_step(with({{"strategy.pipeline.schedule", "gpipe"}})).further, 0);
   EXPECT_EQ(planned_step(with({{"workload.global_batch", "64"}})).further, 0);
