@@ -216,6 +216,7 @@ int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ra
 }
 
 int run_search(const SearchCommand& o, const Command& command) {
+  if (print_help_for_sets(o.scenario, o.output)) return kYes;
   const InterruptGuard guard;
   Machines machines;
   try {

@@ -11,6 +11,7 @@
 #include "prediction/prediction.h"
 #include "prediction/run_facts.h"
 #include "reports/human.h"
+#include "scenarios/open.h"
 #include "scenarios/overrides.h"
 #include "scenarios/varied_fields.h"
 
@@ -74,7 +75,10 @@ SearchReport report_of(const SearchCommand& o, const Command& command, const Stu
 std::vector<Variation> variations_of(const SearchCommand& o, const std::string& text,
                                      const std::string& file) {
   std::vector<Variation> out;
-  for (const std::string& v : o.variations) out.push_back(parse_variation(v));
+  for (const std::string& v : o.variations) {
+    out.push_back(parse_variation(v));
+    for (const std::string& value : out.back().values) refuse_open_value(out.back().path, value);
+  }
   for (VariedField& field : varied_fields(text, file, o.scenario.overrides())) {
     const bool asked = std::ranges::any_of(
         out, [&](const Variation& v) { return canonical_path(v.path) == field.path; });
