@@ -67,11 +67,12 @@ Option Option::not_negative() {
   return *this;
 }
 Option Option::separated_by_commas() {
-  option_->delimiter(',')->expected(1)->take_all();
-  return *this;
+  option_->delimiter(',');
+  return repeatable();
 }
 Option Option::repeatable() {
-  option_->expected(1)->take_all();
+  // A word at a time: the next may be the scenario.
+  option_->expected(1)->take_all()->allow_extra_args(false);
   return *this;
 }
 Option Option::shows_default() {

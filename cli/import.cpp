@@ -30,7 +30,8 @@ int run_import(const DialectOptions& options) {
     base = {read_text_file(options.base), options.base};
   }
   const std::string folder = std::filesystem::path(options.output.file).parent_path().string();
-  std::vector<std::string> warnings = imported.warnings;
+  print_warnings(imported.warnings);  // in front of an error, which may be due to what is not read
+  std::vector<std::string> warnings;
   const std::string json = scenario_json(imported, file, base, folder, &warnings);
   print_warnings(warnings);
   print_result(options.output, json);

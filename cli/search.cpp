@@ -174,6 +174,7 @@ int lead(const SearchCommand& o, const SearchQuestion& question, const Machines&
 }
 
 int run_search(const SearchCommand& o, const Command& command) {
+  if (print_help_for_sets(o.scenario, o.output)) return kYes;
   const InterruptGuard guard;
   SearchQuestion question;
   Machines machines;

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/spelling.h"
 #include "reports/vary.h"
+#include "scenarios/open.h"
 #include "scenarios/overrides.h"
 #include "scenarios/scenario.h"
 
@@ -21,7 +22,8 @@ using Tree = nlohmann::ordered_json;
 constexpr std::string_view kHelp = "help";
 
 /// Follows a local reference, and of alternatives takes the one that has most properties: a
-/// quantity may be an object too, with its source.
+/// quantity may be an object too, with its source. Where none has, the first: one value of a field
+/// that may be searched, and not several.
 const Tree& resolve(const Tree& schema, const Tree& root) {
   const Tree* at = &schema;
   if (const auto ref = at->find("$ref"); ref != at->end()) {
@@ -39,6 +41,7 @@ const Tree& resolve(const Tree& schema, const Tree& root) {
       if (has > most) widest = &r, most = has;
     }
     if (widest != nullptr) return *widest;
+    if (!alternatives->empty()) return resolve(alternatives->front(), root);
   }
   return *at;
 }
@@ -95,12 +98,22 @@ std::string line_of(const std::string& label, const std::string& text) {
   return fmt::format("  {:<12} {}\n", label, text);
 }
 
+/// How `plait search` is asked for several values of the field.
+std::string line_of_search(const std::string& path, const Tree& value) {
+  if (std::ranges::count(search_paths(), path) == 0) return "";
+  const bool counts = value.contains("type") && text_of(value["type"]) == "integer";
+  return line_of("searched", counts ? R"(as "auto", a list [1,2] or a range "1..8")"
+                                    : R"(as "auto" or a list)");
+}
+
 std::string describe(const std::string& path, const Tree& field, const Tree& root) {
   std::string out = path + "\n";
   const Tree& resolved = resolve(field, root);
   const bool is_object = resolved.contains("properties");
   for (const char* key : {"description", "type", "enum", "minimum", "maximum", "default"}) {
-    if (is_object && std::string(key) == "default") continue;  // each field says its own
+    const bool last = std::string(key) == "default";
+    if (last) out += line_of_search(path, resolved);
+    if (is_object && last) continue;  // each field says its own
     const Tree* from = field.contains(key) ? &field : resolved.contains(key) ? &resolved : nullptr;
     if (from == nullptr) continue;
     const Tree& value = (*from)[key];

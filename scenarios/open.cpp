@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "core/parse_number.h"
+#include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
@@ -14,10 +15,11 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 constexpr std::int64_t kLongestRange = 1 << 16;
 
-bool is_range(const Json& json) {
+bool is_range(const std::string& text) {
   static const std::regex range(R"(\d{1,9}\.\.\d{1,9})");
-  return json.is(Json::Kind::kText) && std::regex_match(json.text(), range);
+  return std::regex_match(text, range);
 }
+bool is_range(const Json& json) { return json.is(Json::Kind::kText) && is_range(json.text()); }
 
 bool is_open(const Json& json) {
   const bool automatic = json.is(Json::Kind::kText) && json.text() == kAuto;
@@ -51,6 +53,18 @@ std::string text_of(const Json& json) {
   }
 }
 
+/// S049: "2,4", "2-8" and "2-8*2", which -L takes, are no list and no range here.
+void refuse_other_notation(const Json& json) {
+  static const std::regex several(R"(\s*\d+\s*[-,;:][-+*,;:.\d\s]*)");
+  if (!json.is(Json::Kind::kText) || !std::regex_match(json.text(), several)) return;
+  throw InputError(
+      {.code = "S049",
+       .problem = fmt::format("{} cannot be \"{}\"", json.path(), json.text()),
+       .where = json.where(),
+       .expected = "a number, or several: a list [2,4,8], a range \"2..8\", or \"auto\"",
+       .cure = ""});
+}
+
 std::vector<std::string> values_of(const Json& json) {
   std::vector<std::string> out;
   if (json.is(Json::Kind::kList)) {
@@ -65,6 +79,7 @@ std::vector<std::string> values_of(const Json& json) {
     }
     for (std::int64_t v = first; v <= last; ++v) out.push_back(fmt::format("{}", v));
   } else {
+    refuse_other_notation(json);
     out.push_back(text_of(json));
   }
   return out;
@@ -141,6 +156,17 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   require_training(out.scenario);
   refuse_parameter_server(out.scenario);
   return out;
+}
+
+void refuse_open_value(const std::string& path, const std::string& value) {
+  const std::vector<std::string>& paths = search_paths();
+  if (std::ranges::count(paths, canonical_path(path)) == 0) return;
+  if (value != kAuto && !is_range(value)) return;
+  throw InputError({.code = "G004",
+                    .problem = fmt::format("-L {0}={1} fixes {0} at no value", path, value),
+                    .where = {},
+                    .expected = "values that it has one after the other: 2,4,8 or 2-8*2",
+                    .cure = fmt::format("--set {}={} lets the search choose", path, value)});
 }
 
 void refuse_open_fields(const Json& root) {

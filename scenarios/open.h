@@ -37,6 +37,10 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
 /// Paths of the fields that may be left open.
 const std::vector<std::string>& search_paths();
 
+/// Throws InputError G004 where `value`, to be held fixed by -L, leaves a field open that is
+/// searched.
+void refuse_open_value(const std::string& path, const std::string& value);
+
 /// Throws InputError S048 for the first field that is left open: such a scenario cannot be run.
 void refuse_open_fields(const Json& root);
 

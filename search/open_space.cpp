@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "core/spelling.h"
 #include "plan/refusal.h"
 #include "plan/require_hybrid.h"
 #include "scenarios/fields.h"
@@ -165,6 +166,18 @@ const std::vector<std::pair<std::string_view, std::vector<std::string>>>& seldom
   return all;
 }
 
+/// "tp" is strategy.tp, and strategy.tp=8 says its value too.
+std::string cure_of(const std::string& kept, const std::vector<std::string>& searched) {
+  const std::string name = kept.substr(0, kept.find('='));
+  if (name != kept && std::ranges::count(searched, name) > 0) {
+    return fmt::format("--set {} --keep {} holds it there", kept, name);
+  }
+  const auto ends =
+      std::ranges::find_if(searched, [&](const std::string& s) { return s.ends_with("." + name); });
+  return ends != searched.end() ? fmt::format("did you mean \"{}\"?", *ends)
+                                : did_you_mean(name, searched);
+}
+
 void check_names(const std::vector<std::string>& keep) {
   for (const std::string& name : keep) {
     if (std::ranges::find(knobs(), name, &Knob::path) != knobs().end()) continue;
@@ -174,7 +187,7 @@ void check_names(const std::vector<std::string>& keep) {
                       .problem = fmt::format("--keep {}: no field that is searched", name),
                       .where = {},
                       .expected = fmt::format("one of {}", fmt::join(searched, ", ")),
-                      .cure = ""});
+                      .cure = cure_of(name, searched)});
   }
 }
 

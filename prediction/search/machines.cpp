@@ -9,6 +9,7 @@
 #include "prediction/run_facts.h"
 #include "prediction/search/prices.h"
 #include "reports/human.h"
+#include "scenarios/open.h"
 #include "scenarios/overrides.h"
 #include "scenarios/varied_fields.h"
 
@@ -71,6 +72,9 @@ SearchReport said_of(const SearchQuestion& q, const Studies& studies) {
 /// about.
 std::vector<Variation> variations_of(const SearchQuestion& q) {
   std::vector<Variation> out = q.varied;
+  for (const Variation& v : out) {
+    for (const std::string& value : v.values) refuse_open_value(v.path, value);
+  }
   for (VariedField& field : varied_fields(q.text, q.file, q.sets)) {
     const bool asked = std::ranges::any_of(
         out, [&](const Variation& v) { return canonical_path(v.path) == field.path; });

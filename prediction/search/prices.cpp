@@ -1,8 +1,10 @@
 #include "prediction/search/prices.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "core/error.h"
@@ -78,6 +80,20 @@ void require_power(const Scenario& machine) {
                     .cure = "set cluster.device.power"});
 }
 
+/// "2,50" is two prices.
+void require_one_price_of_all(const std::vector<std::string>& prices) {
+  std::vector<std::string> of_all;
+  std::ranges::copy_if(prices, std::back_inserter(of_all), [](const std::string& price) {
+    return price.find('=') == std::string::npos;
+  });
+  if (of_all.size() < 2) return;
+  throw InputError({.code = "G024",
+                    .problem = fmt::format("--price has {} prices of any device: {}", of_all.size(),
+                                           fmt::join(of_all, " and ")),
+                    .expected = "one, with a point (2.50), or one of each kind of device",
+                    .cure = "name the device of each: --price h100-sxm=2,h200-sxm=3"});
+}
+
 }  // namespace
 
 double price_of(const std::vector<std::string>& prices, const Scenario& machine) {
@@ -118,6 +134,7 @@ void require_figures(const SearchQuestion& q, const std::vector<const Scenario*>
     for (std::string& device : devices_of(s->cluster)) devices.push_back(std::move(device));
   }
   for (const std::string& price : q.prices) require_price_of_known(price, devices);
+  require_one_price_of_all(q.prices);
   if (q.objective == Objective::kCost) {
     require_of_all(
         machines, [](const Scenario& s) { return s.price_per_device_hour; }, "price",

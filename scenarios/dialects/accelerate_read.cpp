@@ -195,8 +195,18 @@ class Reading {
     if (find(at + "sharding_strategy") != nullptr) by = at + "sharding_strategy";
     const bool by_name = names_one || by != at + "reshard_after_forward";
     const bool gathers_again = by_name ? sharding_named(one_of(by, kShardings, "1")) : reshards;
+    if (shards_ == 1 && copies_ > 1) keep_whole();
     give(by, "strategy.zero_stage", std::to_string(stage_));
     give(by, "strategy.fsdp_options.reshard_after_forward", json_bool(gathers_again));
+  }
+  /// Replicas of one shard have all of it; parallelism_config.py refuses other axes beside them.
+  void keep_whole() {
+    stage_ = 0;
+    if (splits_ == 1) return;
+    const std::string by = "parallelism_config.parallelism_config_dp_shard_size";
+    throw InputError({"D004", "tp or cp beside replicas of whole weights", at_key(by),
+                      "settings that the program itself accepts",
+                      "shard the weights too: dp_shard_size of 2 or more"});
   }
   /// Whether parameters are gathered again for backward.
   bool sharding_named(const std::string& name) {

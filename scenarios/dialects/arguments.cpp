@@ -50,6 +50,7 @@ Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dash
     if (!is_option(word, dashes)) {
       open = open && !word.begins && !ends_values(word);
       if (open) options_.back().values.push_back(word);
+      if (!open && word.nothing) nothing_.push_back(word);
       if (options_.empty()) leading_.push_back(word);
       continue;
     }
@@ -82,6 +83,7 @@ const Arguments::Option* Arguments::find(std::string_view name) {
 
 bool Arguments::flag(std::string_view name) {
   const Option* option = find(name);
+  for (Option& o : options_) o.is_switch = o.is_switch || o.name == name;
   if (option == nullptr || option->values.empty()) return option != nullptr;
   const std::string value = lower_case(option->values.front().text);
   if (value == "true" || value == "false") malformed(*option, "no value: the option is a switch");
@@ -172,6 +174,24 @@ void Arguments::unsupported(std::string_view name, const std::string& what) {
                     "remove it, or import another run"});
 }
 
+void Arguments::report_nothing(std::vector<std::string>& warnings) const {
+  std::vector<std::string> names;
+  const auto add = [&](const ShellWord& word) {
+    const std::string name = fmt::format("{} (line {})", word.text, word.line);
+    if (word.nothing && std::ranges::count(names, name) == 0) names.push_back(name);
+  };
+  std::ranges::for_each(nothing_, add);
+  for (const Option& o : options_) {
+    // The first is the option's value, unless it takes none, or is not known and stands elsewhere.
+    const bool takes = !o.is_switch && !o.values.empty() && (o.read || o.values[0].line == o.line);
+    std::for_each(o.values.begin() + (takes ? 1 : 0), o.values.end(), add);
+  }
+  if (names.empty()) return;
+  warnings.push_back(
+      fmt::format("W008: read as nothing, since the script does not say what it is: {}",
+                  fmt::join(names, ", ")));
+}
+
 void Arguments::report_unread(std::vector<std::string>& warnings) const {
   const std::vector<std::string> known(asked_.begin(), asked_.end());
   std::vector<std::string> names;
@@ -183,6 +203,7 @@ void Arguments::report_unread(std::vector<std::string>& warnings) const {
     if (std::ranges::count(names, name) == 0) names.push_back(name);
   }
   warn_unread(names, warnings);
+  report_nothing(warnings);
 }
 
 }  // namespace plait

@@ -39,6 +39,7 @@ class Arguments {
     std::vector<ShellWord> values;
     int line = 0;
     bool read = false;
+    bool is_switch = false;  // it takes no value
   };
 
   /// The option as given, or nothing; it counts as read.
@@ -64,7 +65,8 @@ class Arguments {
   /// D006: what `name` asks for has no counterpart.
   void unsupported(std::string_view name, const std::string& what);
 
-  /// W007 with all options that were not asked for, if any, and what they may be slips of.
+  /// W007 with all options that were not asked for, if any, and what they may be slips of, and W008
+  /// with words that may be more options, which only a shell could fill in.
   void report_unread(std::vector<std::string>& warnings) const;
   /// Not one of its options was asked for.
   bool knows_none() const {
@@ -76,9 +78,11 @@ class Arguments {
  private:
   Where at(const Option& option) const { return {file_, option.line, 0, option.name}; }
   [[noreturn]] void malformed(const Option& option, const std::string& expected) const;
+  void report_nothing(std::vector<std::string>& warnings) const;
 
   std::string file_;
   std::vector<ShellWord> leading_;
+  std::vector<ShellWord> nothing_;  // of no option, and what only a shell could fill in
   std::vector<Option> options_;
   std::set<std::string, std::less<>> asked_;  // names that are known here
 };

@@ -208,7 +208,11 @@ class Reading {
     if (micro > 0) {
       give("train_micro_batch_size_per_gpu", "workload.micro_batch", std::to_string(micro));
     }
-    out_.accumulation = {"gradient_accumulation_steps", std::to_string(steps),
+    // config.py: a batch alone is one of each replica. What a launcher fills in is not known.
+    const auto is_silent = [&](const char* key) { return document_.root().find(key) == nullptr; };
+    const bool alone = global > 0 && is_silent("train_micro_batch_size_per_gpu") &&
+                       is_silent("gradient_accumulation_steps");
+    out_.accumulation = {"gradient_accumulation_steps", std::to_string(alone ? 1 : steps),
                          line("gradient_accumulation_steps")};
     const Json* clipping = find("gradient_clipping");
     if (clipping != nullptr && !clipping->is(Json::Kind::kInteger) &&
@@ -313,7 +317,12 @@ class Reading {
   std::string offload_of(const std::string& part, std::string to) {
     const std::string path = fmt::format("zero_optimization.{}", part);
     const Json* offload = find(path);
-    std::string place = "none";
+    // As older files say it: cpu_offload, and cpu_offload_params.
+    const std::string before =
+        path == "zero_optimization.offload_param" ? "cpu_offload_params" : "cpu_offload";
+    const std::string old = fmt::format("zero_optimization.{}", before);
+    const bool on_host = flag(old, false);
+    std::string place = on_host && offload == nullptr ? "cpu" : "none";
     if (offload != nullptr) {
       if (const Json* device = offload->find("device")) {
         Text{{"none", "cpu", "nvme"}}.read(*device, place);
@@ -324,7 +333,7 @@ class Reading {
                           "ratio 1, all of it", "remove it; a scenario cannot say it"});
       }
     }
-    if (place != "none") give(path, std::move(to), json_quote(place));
+    if (place != "none") give(offload == nullptr ? old : path, std::move(to), json_quote(place));
     return place;
   }
 

@@ -160,6 +160,24 @@ Dialect dialect_of_object(const std::string& text, const std::string& file) {
                     kind.cure});
 }
 
+/// D001 for what `plait export` writes and nothing reads.
+void refuse_what_is_only_written(const std::string& text, const std::string& file) {
+  const bool toml = std::ranges::any_of(
+      std::array{"[parallelism]", "[job]", "[training]"}, [&](const char* table) {
+        return text.starts_with(table) || text.find(std::string("\n") + table) != std::string::npos;
+      });
+  const bool modelfile = text.starts_with("FROM ") || text.find("\nFROM ") != std::string::npos;
+  if (!toml && !modelfile) return;
+  const std::string_view program = toml ? "torchtitan" : "Ollama";
+  throw InputError({"D001",
+                    fmt::format("the file is {}'s, which is written and not read", program),
+                    {file, 0, 0, ""},
+                    std::string(kImportable),
+                    toml ? "say its degrees in a scenario: data_parallel_shard_degree is "
+                           "strategy.fsdp, tensor_parallel_degree strategy.tp"
+                         : "give the options of llama-server"});
+}
+
 }  // namespace
 
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
@@ -187,6 +205,7 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
                       "name a file that is not empty"});
   }
   if (text[first] == '{') return dialect_of_object(text, file);
+  refuse_what_is_only_written(text, file);
   if (has("distributed_type:")) return Dialect::kAccelerate;
   if (llama_cpp::starts(text)) return Dialect::kLlamaCpp;
   if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;
@@ -197,7 +216,7 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
                     "the content is of no format that can be imported",
                     {file, 0, 0, ""},
                     std::string(kImportable),
-                    "name it with --from"});
+                    "if it is one of these, name its dialect with --from"});
 }
 
 }  // namespace plait

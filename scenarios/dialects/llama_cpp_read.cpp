@@ -11,6 +11,7 @@
 #include "scenarios/dialects/llama_cpp_load.h"
 #include "scenarios/dialects/llama_cpp_overrides.h"
 #include "scenarios/dialects/llama_cpp_weights.h"
+#include "scenarios/dialects/script_variables.h"
 
 namespace plait::llama_cpp {
 namespace {
@@ -40,11 +41,45 @@ constexpr Alias kOfBenchmark[] = {
 /// Options that add up.
 constexpr std::string_view kLists[] = {"--override-tensor", "-p", "-n", "-d"};
 
+/// Images for Docker, by what their names end in, and their programs.
+struct Image {
+  std::string_view name, program;
+};
+constexpr Image kImages[] = {{"llama.cpp:server", kServer}, {"llama.cpp:light", kPrograms[1]}};
+
 /// The program that `text` starts, or "".
 std::string_view program_in(std::string_view text) {
-  const auto* found = std::ranges::find_if(
-      kPrograms, [&](std::string_view p) { return text.find(p) != std::string_view::npos; });
-  return found == kPrograms.end() ? std::string_view() : *found;
+  const auto is_named = [&](std::string_view p) { return text.find(p) != std::string_view::npos; };
+  const auto* found = std::ranges::find_if(kPrograms, is_named);
+  if (found != kPrograms.end()) return *found;
+  const auto* image = std::ranges::find_if(kImages, is_named, &Image::name);
+  return image == std::end(kImages) ? std::string_view() : image->program;
+}
+
+/// Without what stands in front of an image: options of Docker.
+std::vector<ShellWord> without_docker(std::vector<ShellWord> words) {
+  const auto image = std::ranges::find_if(words, [](const ShellWord& w) {
+    return std::ranges::any_of(
+        kImages, [&w](const Image& i) { return w.text.find(i.name) != std::string::npos; });
+  });
+  if (image != words.end()) words.erase(words.begin(), image);
+  return words;
+}
+
+/// Of lists of llama-bench's settings, 0,1, the first is read.
+std::vector<ShellWord> first_of_lists(std::vector<ShellWord> words,
+                                      std::vector<std::string>& warnings) {
+  constexpr std::string_view kListed[] = {"--n-gpu-layers", "--flash-attn",   "--batch-size",
+                                          "--ubatch-size",  "--cache-type-k", "--cache-type-v",
+                                          "--split-mode",   "--n-cpu-moe",    "--no-kv-offload"};
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& option = words[i - 1].text;
+    const std::size_t comma = words[i].text.find(',');
+    if (comma == std::string::npos || std::ranges::count(kListed, option) == 0) continue;
+    words[i].text.resize(comma);
+    warn_unread({fmt::format("values of {} behind {}", option, words[i].text)}, warnings);
+  }
+  return words;
 }
 
 /// Devices that CUDA_VISIBLE_DEVICES=0,1 in front of the command leaves; 0: it is not there.
@@ -299,14 +334,17 @@ bool starts(std::string_view text) { return !program_in(text).empty(); }
 Imported read(const std::string& text, const std::string& file) {
   const std::string_view program = program_in(text);
   Imported out;
-  std::vector<ShellWord> words = with_names(shell_words(text, file, &out.warnings), kAliases);
-  words = program == kBenchmark ? with_names(std::move(words), kOfBenchmark)
-                                : with_names(std::move(words), kOfAnswers);
+  std::vector<ShellWord> words =
+      with_names(without_docker(shell_words(text, file, &out.warnings)), kAliases);
+  words = program == kBenchmark
+              ? first_of_lists(with_names(std::move(words), kOfBenchmark), out.warnings)
+              : with_names(std::move(words), kOfAnswers);
   Arguments args(words, file, Dashes::kOneOrTwo, kLists);
   out.serves = true;
   Reader(args, program, out).read(visible_devices(text));
   out.foreign = args.knows_none() && program.empty();
   args.report_unread(out.warnings);
+  warn_unread(variables_of(text, "LLAMA_ARG_"), out.warnings);
   return out;
 }
 

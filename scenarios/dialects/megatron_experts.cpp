@@ -30,8 +30,9 @@ constexpr const char *kExperts = "--num-experts", *kLayerFrequency = "--moe-laye
                      *kCapacity = "--moe-expert-capacity-factor",
                      *kPads = "--moe-pad-expert-input-to-capacity",
                      *kDispatcher = "--moe-token-dispatcher-type",
-                     *kDeepEp = "--moe-enable-deepep",  // with the dispatcher flex
-                         *kBesidePasses = "--overlap-moe-expert-parallel-comm",
+                     *kDeepEp = "--moe-enable-deepep",                 // with the dispatcher flex
+                         *kBackend = "--moe-flex-dispatcher-backend",  // the same of later versions
+                             *kBesidePasses = "--overlap-moe-expert-parallel-comm",
                      *kOneLayer = "--moe-grouped-gemm", *kGraphs = "--cuda-graph-impl",
                      *kInGraphs = "--cuda-graph-scope";
 constexpr Same kMixtureSizes[] = {
@@ -215,11 +216,17 @@ void read_ranks(Arguments& args, Imported& out, const Ranks& of) {
 void read_dispatcher(Arguments& args, Imported& out) {
   const auto dispatcher =
       args.one_of(kDispatcher, {"allgather", "alltoall", "flex"}).value_or("allgather");
-  const bool deepep = args.flag(kDeepEp);
+  const auto backend = args.one_of(kBackend, {"deepep", "hybridep"});
+  const bool flexes = dispatcher == "flex" && backend.has_value();
+  const bool deepep = args.flag(kDeepEp) || flexes;
   if (deepep && dispatcher != "flex") {
     args.contradiction(kDeepEp, fmt::format("{} {}", kDispatcher, dispatcher));
   }
-  out.give("kernels.exchange", deepep ? R"("deepep")" : R"("nccl")", args.line(kDeepEp));
+  out.give("kernels.exchange", deepep ? R"("deepep")" : R"("nccl")",
+           args.line(flexes ? kBackend : kDeepEp));
+  if (flexes && backend == "hybridep") {
+    out.warnings.push_back(fmt::format("W008: {} hybridep is read as deepep", kBackend));
+  }
   if (dispatcher == "flex" && !deepep) {
     out.warnings.push_back(fmt::format("W008: {} flex is read as alltoall", kDispatcher));
   }

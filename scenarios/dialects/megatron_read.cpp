@@ -13,7 +13,10 @@ namespace {
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : file_(file), words_(shell_words(text, file, &out_.warnings)), args_(words_, file) {}
+      : text_(text),
+        file_(file),
+        words_(shell_words(text, file, &out_.warnings)),
+        args_(words_, file) {}
 
   Imported read() {
     refuse_other_models();
@@ -29,7 +32,7 @@ class Reading {
     read_recompute(args_, out_);
     sharding();
     reduction();
-    machine();
+    read_machine(args_, text_, out_);
     pass_over();
     out_.framework = "megatron-core";
     out_.foreign = args_.knows_none();
@@ -324,18 +327,6 @@ class Reading {
          json_quote(exact_text(bucket)));
   }
 
-  /// What torchrun is told, where the file is a script.
-  void machine() {
-    if (const auto* nodes = args_.find("--nnodes");
-        nodes != nullptr && !nodes->values.empty() && !nodes->values.front().unknown) {
-      copy({"--nnodes", "cluster.nodes"}, 0);
-    }
-    if (const auto* each = args_.find("--nproc-per-node");
-        each != nullptr && !each->values.empty() && !each->values.front().unknown) {
-      copy({"--nproc-per-node", "cluster.devices_per_node"}, 0);
-    }
-  }
-
   /// Arguments that change nothing that a scenario says.
   void pass_over() {
     for (const char* name :
@@ -346,7 +337,7 @@ class Reading {
     }
   }
 
-  std::string file_;
+  std::string text_, file_;
   Imported out_;
   std::vector<ShellWord> words_;
   Arguments args_;

@@ -11,6 +11,7 @@
 #include "core/capped_product.h"
 #include "core/json.h"
 #include "core/units.h"
+#include "scenarios/dialects/base_scenario.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/linear_modules.h"
 #include "scenarios/dialects/missing_parts.h"
@@ -21,14 +22,6 @@ namespace plait {
 namespace {
 
 using Tree = nlohmann::ordered_json;
-
-/// {"serving": {"speculative": {...}}}
-std::string said_at(const std::string& path) {
-  std::string out = "{...}";
-  std::vector<std::string> steps = split_path(path);
-  for (; !steps.empty(); steps.pop_back()) out = fmt::format(R"({{"{}": {}}})", steps.back(), out);
-  return out;
-}
 
 /// The field's at a path; "": all of it.
 const Shape& scenario_shape_at(const std::string& path) {
@@ -74,6 +67,7 @@ class Merge {
     for (const Given& g : imported.given) {
       if (of_another_task(g) || (serves_ && g.by_default && is_stated(g.path))) continue;
       if (g.path == "placement.order") tree_.erase("placement");
+      note_machine(g);
       set(g.path, Tree::parse(g.value));
     }
     for (const Imported::OfType& of : imported.by_type) {
@@ -98,6 +92,11 @@ class Merge {
         "W013: each op is one kernel, as the base names no framework; what this file starts runs "
         "the kernels of {0}: set framework to \"{0}\" in the base",
         imported_.framework));
+  }
+
+  /// W008: what the file says of the machine is not what the base says.
+  void warn_of_machine(std::vector<std::string>& warnings) const {
+    if (!machine_.empty()) warnings.push_back(fmt::format("W008: {}", fmt::join(machine_, "; ")));
   }
 
   /// D005.
@@ -172,6 +171,9 @@ class Merge {
     } catch (const InputError& e) {
       InputError::Text told = e.text();
       told.where = {file_, 0, 0, told.where.path};
+      if (told.code == "S002" && !machine_.empty()) {
+        told.cure = fmt::format("{}: {}", fmt::join(machine_, "; "), told.cure);
+      }
       if (told.code == "F002") told.cure += fmt::format(": --base '{}'", said_at(told.where.path));
       for (const Given& g : imported_.given) {
         const bool same = g.path == told.where.path || g.path.starts_with(told.where.path + ".");
@@ -260,6 +262,14 @@ class Merge {
          "give such a base, or none"});
   }
 
+  void note_machine(const Given& g) {
+    const Tree* base = find(g.path);
+    if (!g.path.starts_with("cluster.") || base == nullptr || base->dump() == g.value) return;
+    const std::string by = g.line > 0 ? fmt::format("line {}", g.line) : "the program's default";
+    machine_.push_back(
+        fmt::format("{} is {} ({}), not {} as in the base", g.path, g.value, by, base->dump()));
+  }
+
   Tree* find(const std::string& path) {
     Tree* at = &tree_;
     for (const std::string& step : split_path(path)) {
@@ -322,15 +332,19 @@ class Merge {
         micro == nullptr ? 0 : capped_product({std::stoll(micro->value), samples});
     if (global == nullptr && micro != nullptr) {
       set("workload.global_batch", of_micro);
-    } else if (global != nullptr && micro == nullptr) {
-      set("workload.micro_batch", std::max<std::int64_t>(std::stoll(global->value) / samples, 1));
-    } else if (global != nullptr && std::stoll(global->value) != of_micro) {
-      throw InputError({"D004",
-                        fmt::format("a batch of {} is not {} x {} accumulation steps x {} replicas",
-                                    global->value, micro->value, steps(), replicas),
-                        {file_, global->line, 0, "train_batch_size"},
-                        fmt::format("{}", of_micro),
-                        "correct the batch sizes, or name the machine with --base"});
+    } else if (global != nullptr) {
+      const std::int64_t sequences = std::stoll(global->value);
+      const bool whole = micro == nullptr ? sequences % samples == 0 : sequences == of_micro;
+      if (micro == nullptr && whole) set("workload.micro_batch", sequences / samples);
+      if (whole) return;
+      throw InputError(
+          {"D004",
+           fmt::format("a batch of {} is not {} x {} accumulation steps x {} replicas", sequences,
+                       micro == nullptr ? "a micro-batch" : micro->value, steps(), replicas),
+           {file_, global->line, 0, "train_batch_size"},
+           micro == nullptr ? fmt::format("a multiple of {}", samples)
+                            : fmt::format("{}", of_micro),
+           "correct the batch sizes, or name the machine with --base"});
     }
   }
 
@@ -359,24 +373,10 @@ class Merge {
   const Imported& imported_;
   const std::string& file_;
   Tree tree_;
-  bool serves_ = false;     // or trains
-  bool fuses_all_ = false;  // the base, which says all but which kernels there are
+  bool serves_ = false;               // or trains
+  bool fuses_all_ = false;            // the base, which says all but which kernels there are
+  std::vector<std::string> machine_;  // where the file's is another than the base's
 };
-
-/// A whole scenario is one that is right by itself. Parts of one are judged together with the file.
-void check_base(const BaseScenario& base) {
-  const JsonDocument document = parse_json(base.text, base.file);
-  const Json& root = document.root();
-  const bool task = root.find("workload") != nullptr || root.find("serving") != nullptr;
-  if (root.find("model") != nullptr && task && root.find("cluster") != nullptr) {
-    parse_scenario(base.text, base.file);
-    return;
-  }
-  if (!root.is(Json::Kind::kObject)) refuse_type(root, "an object");
-  std::vector<std::string> parts;
-  for (const Property& p : scenario_shape().properties) parts.push_back(p.key);
-  refuse_unknown_keys(root, parts);
-}
 
 }  // namespace
 
@@ -393,7 +393,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.leave_out_what_is_idle();
   const Scenario checked = merge.check(folder);
   merge.adapt_all_linear(checked.model, folder, warnings);
-  if (warnings != nullptr) merge.warn_of_kernels(*warnings);
+  if (warnings != nullptr) merge.warn_of_kernels(*warnings), merge.warn_of_machine(*warnings);
   return merge.text();
 }
 

@@ -17,6 +17,8 @@ class ShellFlow {
   /// True where the word is the shell's own, or one of a test or a pattern. `plain`: without quotes
   /// and variables; `first`: of a command.
   bool takes(const ShellWord& word, bool plain, bool first);
+  /// A test stands here.
+  bool tests() const { return in(Part::kTest); }
   /// Behind the word that it just took a command begins.
   bool leads() const { return leads_; }
   void ends_command();         // a new line, or ;

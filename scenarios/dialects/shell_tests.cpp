@@ -96,6 +96,7 @@ Truth of_joined(std::span<const ShellWord> words) {
 }  // namespace
 
 bool begins_test(const ShellWord& word) {
+  if (word.text == kNumbers) return true;
   return !word.unknown && (word.text == "[" || word.text == "[[" || word.text == "test" ||
                            word.text == "true" || word.text == "false");
 }

@@ -14,6 +14,9 @@ namespace plait {
 
 enum class Truth : std::uint8_t { kFalse, kTrue, kUnknown };
 
+/// Stands for a ((A > 1)) that only a run knows.
+inline constexpr std::string_view kNumbers = "((...))";
+
 /// The word begins a test.
 bool begins_test(const ShellWord& word);
 /// Of a command: true, false, or a test, in which && and || are words.

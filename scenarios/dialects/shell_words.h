@@ -14,11 +14,17 @@ struct ShellWord {
   int line = 0;
   bool unknown = false;  // a variable or command in it that only a shell could fill in
   bool begins = false;   // behind the end of a command, an array or an assignment
+  std::string of = {};   // the list that it stands in; "": a command
+  /// A word of a command that runs a program with options, and all of it is what only a shell could
+  /// fill in: $MORE_OPTIONS, ${OPTIONS[@]}, $(cat options).
+  bool nothing = false;
 };
 
-/// An assignment NAME=(A B) or NAME="A B" gives the words A and B, where they stand. Throws
-/// InputError D002 for a quote, an if or a case that is not closed. `warnings`, where given, gets
-/// W008 for tests that only a run can tell and that choose options or variables.
+/// An assignment NAME=(A B) or NAME="A B" gives the words A and B, where they stand, unless the
+/// script's commands use other lists and not this one. Throws InputError D002 for a quote, an if or
+/// a case that is not closed. `warnings`, where given, gets W008 for tests that only a run can tell
+/// and that choose options or variables, and W007 for scripts that it sources and lists that no
+/// command uses.
 std::vector<ShellWord> shell_words(std::string_view text, const std::string& file,
                                    std::vector<std::string>* warnings = nullptr);
 

@@ -10,8 +10,8 @@
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/script_variables.h"
 #include "scenarios/dialects/vllm_checkpoint.h"
-#include "scenarios/dialects/vllm_environment.h"
 #include "scenarios/dialects/vllm_formats.h"
 #include "scenarios/dialects/vllm_limits.h"
 #include "scenarios/dialects/vllm_speculation.h"
@@ -251,7 +251,6 @@ class ServingReader {
   }
   void read_flags() {
     flag("enable-expert-parallel", "expert_parallel", true);
-    flag("async-scheduling", "engine.async_scheduling", true);
     flag("enforce-eager", "engine.cuda_graphs", false);
     if (args_.flag("--enforce-eager")) {
       out_.warnings.emplace_back(
@@ -310,6 +309,22 @@ class ServingReader {
   Imported& out_;
 };
 
+/// By default on, unless guesses are neither EAGLE's nor of the model's own modules, or ray starts
+/// the ranks (vllm/config/vllm.py).
+void read_scheduling(Arguments& args, Imported& out) {
+  const char *on = "--async-scheduling", *off = "--no-async-scheduling",
+             *starter = "--distributed-executor-backend";
+  const std::string path = "serving.engine.async_scheduling";
+  args.exclusive(on, off);
+  const bool said = args.flag(on) || args.flag(off);
+  if (said) return out.give(path, json_bool(args.flag(on)), args.line(args.flag(on) ? on : off));
+  const auto guesses = std::ranges::find(out.given, "serving.speculative.method", &Given::path);
+  const bool by_others =
+      guesses != out.given.end() && guesses->value != R"("eagle")" && guesses->value != R"("mtp")";
+  const bool by_ray = args.flag(starter) && args.text(starter) == "ray";
+  out.give_default(path, json_bool(!by_others && !by_ray));
+}
+
 }  // namespace
 
 void write(ExportDraft& d) {
@@ -360,9 +375,10 @@ Imported read(const std::string& text, const std::string& file) {
   out.give("strategy.zero_stage", "0");
   ServingReader(args, out).read(type, model);
   read_speculation(args, out, file, model.preset);
+  read_scheduling(args, out);
   out.foreign = args.knows_none() && model.name.empty();
   args.report_unread(out.warnings);
-  warn_unread(variables_of(text), out.warnings);
+  warn_unread(variables_of(text, "VLLM_"), out.warnings);
   return out;
 }
 

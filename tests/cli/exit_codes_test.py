@@ -42,6 +42,17 @@ class ExitCodes(CommandTest):
                 self.assertEqual(result.code, 0, result.err)
                 self.assertTrue(result.out)
 
+    def test_the_scenario_may_stand_between_options(self):
+        """Behind those that may be given several times too."""
+        for call in (["run", "--set", "workload.micro_batch=1", TINY],
+                     ["compare", "-L", "strategy.tp=1,2", TINY],
+                     ["search", "--keep", "strategy.tp", TINY],
+                     ["search", "--price", "h100-sxm=2", TINY]):
+            with self.subTest(call):
+                result = plait(*call, "--format", "json")
+                self.assertEqual(result.code, 0, result.err)
+                result.json()
+
     def test_what_is_read_is_not_written_over(self):
         text = TINY.read_text(encoding="utf-8")
         scenario, link = self.file("mine.json", text), self.folder / "link.json"

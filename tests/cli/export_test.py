@@ -204,6 +204,22 @@ class Import(CommandTest):
                 self.assertEqual(result.code, 2)
                 self.assertIn(f"error[{code}]", result.err)
 
+    def test_what_is_only_written_is_said_to_be(self):
+        for dialect, scenario, program in [("torchtitan", LLAMA, "torchtitan"),
+                                           ("ollama", DESKTOP, "Ollama")]:
+            written = self.file("written", self.run_ok("export", scenario, "--to", dialect).out)
+            refused = plait("import", written, "--base", LLAMA)
+            self.assertEqual(refused.code, 2)
+            self.assertIn(f"error[D001]: the file is {program}'s, which is written and not read",
+                          refused.err)
+
+    def test_what_is_not_read_is_said_in_front_of_an_error(self):
+        args = self.file("run.sh", "run --num-layers 2 --tensor-model-parallel-size 2 $MODEL\n")
+        refused = plait("import", args)
+        self.assertIn("W008: read as nothing, since the script does not say what it is: $MODEL",
+                      refused.err.splitlines()[0])
+        self.assertIn("error[D005]", refused.err)
+
     def test_options_that_are_not_read_are_listed(self):
         args = self.file("run.args", "--bf16\n--seed 7\n--tensor-model-parallel-size 2\n")
         result = self.run_ok("import", args, "--base", LLAMA)

@@ -44,6 +44,17 @@ class Scenarios(CommandTest):
             with self.subTest(path):
                 self.assertIn(says, self.run_ok("run", SCENARIOS[0], "--set", path + "=help").out)
 
+    def test_help_of_a_field_has_its_choices(self):
+        """Also of fields that may be searched."""
+        for path, says in (("strategy.pipeline.schedule", "one of +gpipe, 1f1b, .*, sequential"),
+                           ("strategy.zero_stage", "type +integer\n +minimum +0\n +maximum +3"),
+                           ("strategy.sequence_parallel", "type +boolean"),
+                           ("workload.precision.weights", "one of +bf16, fp16"),
+                           ("cluster.nodes", "type +integer\n +minimum +1")):
+            with self.subTest(path):
+                self.assertRegex(self.run_ok("run", TINY, "--set", path + "=help").out,
+                                 r"\n  " + says)
+
     def test_help_of_a_field_has_its_value_in_the_scenario(self):
         """As stated, with its place; as filled in; and none where the scenario cannot be read."""
         def helps(*arguments):

@@ -34,6 +34,38 @@ class SearchSays(CommandTest):
             self.expect_run_predicts(row, HYBRID)
         self.assertIsNone(both["as_written"])  # of which tp is 1
 
+    def test_choices_of_a_field_are_told(self):
+        told = self.run_ok("search", HYBRID, "--set", "strategy.tp=help").out
+        self.assertEqual(told, self.run_ok("run", HYBRID, "--set", "strategy.tp=help").out)
+        self.assertIn('  searched     as "auto", a list [1,2] or a range "1..8"\n', told)
+        self.assertIn('  searched     as "auto" or a list\n', self.run_ok(
+            "run", HYBRID, "--set", "strategy.pipeline.schedule=help").out)
+        self.assertNotIn("searched", self.run_ok(
+            "run", HYBRID, "--set", "workload.global_batch=help").out)
+
+    def test_what_fixes_a_field_leaves_it_not_open(self):
+        for value in ("auto", "2..8"):
+            refused = plait("search", HYBRID, "-L", f"strategy.tp={value}")
+            self.assertEqual(refused.code, 2)
+            self.assertIn(f"error[G004]: -L strategy.tp={value} fixes strategy.tp at no value",
+                          refused.err)
+            self.assertIn(f"--set strategy.tp={value} lets the search choose", refused.err)
+
+    def test_several_values_are_a_list_or_a_range(self):
+        for value in ("2,4", "2-8", "2-8*2", "2, 4, 8", "2:8"):
+            refused = plait("search", HYBRID, "--set", f"strategy.tp={value}")
+            self.assertEqual(refused.code, 2)
+            self.assertIn(f'error[S049]: strategy.tp cannot be "{value}"', refused.err)
+            self.assertIn('a list [2,4,8], a range "2..8", or "auto"', refused.err)
+
+    def test_a_field_to_keep_that_is_none_is_likened_to_one(self):
+        for kept, cure in {"tp": 'did you mean "strategy.tp"?',
+                           "strategy.tpp": 'did you mean "strategy.tp"',
+                           "strategy.tp=8": "--set strategy.tp=8 --keep strategy.tp"}.items():
+            refused = plait("search", HYBRID, "--keep", kept)
+            self.assertIn("error[G017]", refused.err)
+            self.assertIn(cure, refused.err)
+
     def test_a_section_that_is_varied_holds_what_its_text_stands_for(self):
         both = self.search(HYBRID, "-L", "strategy.recompute=none,full", "--best", "2",
                            "--set", "strategy.fsdp=16", "--keep", "strategy.fsdp")

@@ -174,6 +174,12 @@ class Search(CommandTest):
         self.assertIn("G024", wrong.err)
         self.assertIn("h100-sxm", wrong.err)
 
+    def test_a_price_with_a_comma_is_no_price(self):
+        for prices in (["2,50"], ["2", "--price", "3"]):
+            wrong = plait("search", HYBRID, "--price", *prices)
+            self.assertEqual(wrong.code, 2)
+            self.assertIn("error[G024]: --price has 2 prices of any device: 2 and ", wrong.err)
+
     def test_machines_are_ranked_by_cost_where_all_have_a_price(self):
         both = ["search", HYBRID, "-L", "cluster.preset=hgx-h100,hgx-h200", "--objective", "cost"]
         one = plait(*both, "--price", "h100-sxm=2")

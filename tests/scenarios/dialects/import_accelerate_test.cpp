@@ -203,4 +203,19 @@ TEST(ImportAccelerate, DeepSpeedsSequenceParallelismExchangesTokensForHeads) {
             "D006 line 7");
 }
 
+// accelerate/parallelism_config.py: sharded over dp_shard_size alone.
+TEST(ImportAccelerate, ReplicasOfOneShardHaveWholeWeights) {
+  const std::string text =
+      "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\n"
+      "fsdp_config:\n  fsdp_version: 2\nparallelism_config:\n"
+      "  parallelism_config_dp_shard_size: 1\n";
+  const Strategy s =
+      imported(Dialect::kAccelerate, text + "  parallelism_config_dp_replicate_size: 8\n").strategy;
+  EXPECT_EQ(s.zero_stage, 0);
+  EXPECT_EQ(s.mesh[Axis::kDp], 8);
+  EXPECT_EQ(refusal(Dialect::kAccelerate, text + "  parallelism_config_dp_replicate_size: 4\n"
+                                                 "  parallelism_config_tp_size: 2\n"),
+            "D004 line 7");
+}
+
 }  // namespace plait::import_test

@@ -49,6 +49,37 @@ TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
   EXPECT_THROW(workload(R"("global_batch": 40)"), InputError);
 }
 
+// deepspeed/runtime/config.py, _set_batch_related_parameters.
+TEST(ImportDeepSpeed, ABatchAloneIsOneOfEachReplica) {
+  const char* const base = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100",
+    "workload": {"sequence_length": 64, "global_batch": 64, "micro_batch": 1}})";
+  const auto micro = [&](const std::string& keys) {
+    return imported(Dialect::kDeepSpeed, R"({"train_batch_size": 32)" + keys + "}", base)
+        .workload.micro_batch;
+  };
+  EXPECT_EQ(micro(""), 32 / 8);
+  EXPECT_EQ(micro(R"(, "gradient_accumulation_steps": 2)"), 32 / 8 / 2);
+  EXPECT_EQ(micro(R"(, "train_micro_batch_size_per_gpu": 2)"), 2);
+  EXPECT_EQ(micro(R"(, "train_micro_batch_size_per_gpu": "auto")"), 1);  // the base's
+  EXPECT_EQ(refusal(Dialect::kDeepSpeed, R"({"train_batch_size": 12})", base), "D004 line 1");
+}
+
+TEST(ImportDeepSpeed, OldNamesOfOffloadingMeanTheHost) {
+  const auto offload = [](const std::string& keys) {
+    const std::string text =
+        R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, )" + keys + "}}";
+    EXPECT_EQ(warnings(Dialect::kDeepSpeed, text), "");
+    return imported(Dialect::kDeepSpeed, text).strategy.offload;
+  };
+  EXPECT_EQ(offload(R"("cpu_offload": true)").optimizer, Offload::kCpu);
+  EXPECT_EQ(offload(R"("cpu_offload": true)").parameters, Offload::kNone);
+  const auto both = offload(R"("cpu_offload": true, "cpu_offload_params": true)");
+  EXPECT_EQ(both.parameters, Offload::kCpu);
+  EXPECT_EQ(offload(R"("cpu_offload": false)").optimizer, Offload::kNone);
+  const auto newer = offload(R"("cpu_offload": true, "offload_optimizer": {"device": "none"})");
+  EXPECT_EQ(newer.optimizer, Offload::kNone);
+}
+
 // 2^28 sequences a step are what a scenario takes.
 TEST(ImportDeepSpeed, BatchesAreBoundedAndTheirProductsHaveNoOtherSign) {
   const auto told = [](const std::string& text) {

@@ -30,6 +30,30 @@ TEST(ImportVllm, PrefixesAreCachedByDefault) {
             "D004 line 1");
 }
 
+// vllm/config/vllm.py: the host prepares a step beside the one before, but for guesses that are
+// neither EAGLE's nor of the model's own modules, and where ray starts the ranks.
+TEST(ImportVllm, StepsArePreparedAheadByDefault) {
+  const auto ahead = [](const std::string& more, const std::string& serving = "") {
+    const std::string base =
+        R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "serving": {)" + serving + "}}";
+    return imported(Dialect::kVllm, "vllm serve meta-llama/Llama-3.1-8B" + more, base)
+        .serving->limits.async_scheduling;
+  };
+  EXPECT_TRUE(ahead(""));
+  EXPECT_FALSE(ahead(" --no-async-scheduling"));
+  EXPECT_FALSE(ahead(" --distributed-executor-backend ray"));
+  EXPECT_TRUE(ahead(" --distributed-executor-backend mp"));
+  EXPECT_FALSE(ahead("", R"("engine": {"async_scheduling": false})"));
+  const std::string guesses =
+      R"("speculative": {"method": "ngram", "num_speculative_tokens": 2, "acceptance": 0.5})";
+  const auto method = [](const std::string& name) {
+    return " --speculative-config '{\"method\":\"" + name + "\",\"num_speculative_tokens\":2}'";
+  };
+  EXPECT_TRUE(ahead(method("eagle"), guesses));
+  EXPECT_FALSE(ahead(method("ngram"), guesses));
+  EXPECT_TRUE(ahead(method("ngram") + " --async-scheduling", guesses));
+}
+
 TEST(ImportVllm, WhatVllmCachesAndPlaitDoesNotIsSaid) {
   const auto said = [](const std::string& line) {
     return warnings(Dialect::kVllm, "vllm serve " + line);

@@ -91,6 +91,25 @@ TEST(MegatronExperts, TokensTravelByDeepEpAndBesidePassesOnRequest) {
   EXPECT_THROW(imported(text + "alltoall --moe-enable-deepep"), InputError);
 }
 
+// megatron/core/transformer/transformer_config.py of core 0.16: the name of what flex sends with.
+TEST(MegatronExperts, DeepEpHasANewerName) {
+  const std::string text =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 "
+      "--micro-batch-size 1 --global-batch-size 8 --disable-bias-linear --num-experts 8 "
+      "--vocab-size 128 --expert-model-parallel-size 2 --moe-grouped-gemm "
+      "--moe-flex-dispatcher-backend ";
+  const auto warnings = [](const std::string& of) {
+    return read_settings(of, "run.sh", Dialect::kMegatronCore).warnings;
+  };
+  const std::string flex = " --moe-token-dispatcher-type flex";
+  EXPECT_EQ(imported(text + "deepep" + flex).kernels.exchange, Dispatcher::kDeepEp);
+  EXPECT_TRUE(warnings(text + "deepep" + flex).empty());
+  EXPECT_EQ(imported(text + "hybridep" + flex).kernels.exchange, Dispatcher::kDeepEp);
+  EXPECT_EQ(warnings(text + "hybridep" + flex).size(), 1U);
+  EXPECT_EQ(imported(text + "deepep --moe-token-dispatcher-type alltoall").kernels.exchange,
+            Dispatcher::kNccl);
+}
+
 // megatron/training/arguments.py: experts are layers of their own unless --moe-grouped-gemm is
 // given.
 TEST(MegatronExperts, ExpertsAreOneLayerWhereTheArgumentsSaySo) {

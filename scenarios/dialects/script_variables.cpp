@@ -1,14 +1,11 @@
-#include "scenarios/dialects/vllm_environment.h"
+#include "scenarios/dialects/script_variables.h"
 
 #include <algorithm>
 #include <cctype>
 #include <sstream>
-#include <string_view>
 
-namespace plait::vllm {
+namespace plait {
 namespace {
-
-constexpr std::string_view kPrefix = "VLLM_";
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -31,12 +28,12 @@ std::string_view without_comment(std::string_view line) {
 
 }  // namespace
 
-std::vector<std::string> variables_of(const std::string& script) {
+std::vector<std::string> variables_of(const std::string& script, std::string_view prefix) {
   std::vector<std::string> out;
   std::istringstream lines(script);
   for (std::string text; std::getline(lines, text);) {
     const std::string_view line = without_comment(text);
-    for (std::size_t at = 0; (at = line.find(kPrefix, at)) != std::string_view::npos; ++at) {
+    for (std::size_t at = 0; (at = line.find(prefix, at)) != std::string_view::npos; ++at) {
       const std::string name(assigned_at(line, at));
       if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
     }
@@ -44,4 +41,4 @@ std::vector<std::string> variables_of(const std::string& script) {
   return out;
 }
 
-}  // namespace plait::vllm
+}  // namespace plait

@@ -1,0 +1,31 @@
+#include "scenarios/dialects/base_scenario.h"
+
+#include <fmt/format.h>
+
+#include "core/json.h"
+#include "scenarios/fields.h"
+
+namespace plait {
+
+void check_base(const BaseScenario& base) {
+  const JsonDocument document = parse_json(base.text, base.file);
+  const Json& root = document.root();
+  const bool task = root.find("workload") != nullptr || root.find("serving") != nullptr;
+  if (root.find("model") != nullptr && task && root.find("cluster") != nullptr) {
+    parse_scenario(base.text, base.file);
+    return;
+  }
+  if (!root.is(Json::Kind::kObject)) refuse_type(root, "an object");
+  std::vector<std::string> parts;
+  for (const Property& p : scenario_shape().properties) parts.push_back(p.key);
+  refuse_unknown_keys(root, parts);
+}
+
+std::string said_at(const std::string& path) {
+  std::string out = "{...}";
+  std::vector<std::string> steps = split_path(path);
+  for (; !steps.empty(); steps.pop_back()) out = fmt::format(R"({{"{}": {}}})", steps.back(), out);
+  return out;
+}
+
+}  // namespace plait

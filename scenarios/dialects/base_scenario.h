@@ -1,0 +1,16 @@
+#pragma once
+// What an import takes from --base: a scenario, or parts of one.
+
+#include "scenarios/dialects/dialects.h"
+
+namespace plait {
+
+/// A whole scenario is one that is right by itself. Parts of one are judged together with the file.
+/// Throws what parse_scenario throws, F003 for what is no object, and F001 for parts that no
+/// scenario has.
+void check_base(const BaseScenario& base);
+
+/// How a base says what is at a path: {"serving": {"speculative": {...}}}.
+std::string said_at(const std::string& path);
+
+}  // namespace plait

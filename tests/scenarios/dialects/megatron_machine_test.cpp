@@ -1,0 +1,72 @@
+// How many devices a script starts on, and what becomes of a base that has others.
+
+#include <gtest/gtest.h>
+
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::megatron_machine_test {
+
+using import_test::kBase;
+
+constexpr const char* kArguments = " pretrain_gpt.py --bf16 --micro-batch-size 1";
+
+std::pair<std::int64_t, std::int64_t> machine_of(const std::string& script) {
+  const Scenario s = import_test::imported(Dialect::kMegatronCore, script);
+  return {s.cluster.nodes, s.cluster.devices_per_node};
+}
+using Machine = std::pair<std::int64_t, std::int64_t>;
+
+TEST(MegatronMachine, IsWhatALauncherIsTold) {
+  EXPECT_EQ(machine_of(std::string("torchrun --nnodes 2 --nproc_per_node=4") + kArguments),
+            Machine(2, 4));
+  EXPECT_EQ(machine_of(std::string("deepspeed --num_nodes 2 --num_gpus 4") + kArguments),
+            Machine(2, 4));
+  EXPECT_EQ(machine_of(std::string("srun --nodes=4 --gpus-per-node=8 python") + kArguments),
+            Machine(4, 8));
+}
+
+TEST(MegatronMachine, IsWhatSbatchIsToldWhereALauncherIsTheVariable) {
+  const std::string head = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=h100:4\n";
+  EXPECT_EQ(machine_of(head + "srun python" + kArguments), Machine(2, 4));
+  EXPECT_EQ(machine_of(head + "srun torchrun --nnodes $SLURM_NNODES" + kArguments), Machine(2, 4));
+  EXPECT_EQ(machine_of("#SBATCH -N 4 --gres=gpu:8\nsrun python" + std::string(kArguments)),
+            Machine(4, 8));
+  // Of a range only a run knows.
+  EXPECT_EQ(machine_of("#SBATCH --nodes=2-4\nsrun python" + std::string(kArguments)),
+            Machine(1, 8));
+}
+
+TEST(MegatronMachine, AnotherThanTheBasesIsSaid) {
+  const std::string script = std::string("torchrun --nnodes 2") + kArguments;
+  const auto said = [&](const std::string& cluster) {
+    const std::string base =
+        R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 64, "global_batch": 64},)"
+        R"( "framework": "megatron-core", "cluster": )" +
+        cluster + "}";
+    std::vector<std::string> warnings;
+    scenario_json(read_settings(script, "run.sh", Dialect::kMegatronCore), "run.sh",
+                  {base, "base.json"}, "", &warnings);
+    return warnings.empty() ? "" : warnings.front();
+  };
+  EXPECT_EQ(said(R"({"preset": "hgx-h100", "nodes": 4})"),
+            "W008: cluster.nodes is 2 (line 1), not 4 as in the base");
+  EXPECT_EQ(said(R"({"preset": "hgx-h100", "nodes": 2})"), "");
+  EXPECT_EQ(said(R"("hgx-h100")"), "");
+}
+
+TEST(MegatronMachine, WhereItIsTooSmallTheLineIsNamed) {
+  const std::string script =
+      "torchrun --nnodes 1 pretrain_gpt.py --bf16 "
+      "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4";
+  const char* const base = R"({"model": "llama-3.1-8b", "cluster": {"preset": "hgx-h100",
+    "nodes": 4}, "workload": {"sequence_length": 64, "global_batch": 64}})";
+  try {
+    import_test::imported(Dialect::kMegatronCore, script, base);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "S002");
+    EXPECT_TRUE(e.text().cure.starts_with("cluster.nodes is 1 (line 1), not 4 as in the base: "));
+  }
+}
+
+}  // namespace plait::megatron_machine_test
