@@ -69,9 +69,9 @@ std::vector<ShellWord> without_docker(std::vector<ShellWord> words) {
 /// Of lists of llama-bench's settings, 0,1, the first is read.
 std::vector<ShellWord> first_of_lists(std::vector<ShellWord> words,
                                       std::vector<std::string>& warnings) {
-  constexpr std::string_view kListed[] = {"--n-gpu-layers", "--flash-attn",   "--batch-size",
-                                          "--ubatch-size",  "--cache-type-k", "--cache-type-v",
-                                          "--split-mode",   "--n-cpu-moe",    "--no-kv-offload"};
+  constexpr std::string_view kListed[] = {
+      "--n-gpu-layers", "--flash-attn", "--batch-size", "--ubatch-size",   "--cache-type-k",
+      "--cache-type-v", "--split-mode", "--n-cpu-moe",  "--no-kv-offload", "--mmap"};
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& option = words[i - 1].text;
     const std::size_t comma = words[i].text.find(',');
