@@ -56,7 +56,10 @@ void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, A
                 if (fits) fitting[p].push_back(static_cast<std::uint32_t>(i));
               }
             });
+  std::size_t count = 0;
+  for (const auto& piece : fitting) count += piece.size();
   std::vector<std::uint32_t> left;
+  left.reserve(count);
   for (const auto& piece : fitting) {
     for (const std::uint32_t i : piece) left.push_back(numbers[i]);
   }
