@@ -152,8 +152,10 @@ Subcommand CommandLine::program() { return {app_.get(), &declared_}; }
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& problem, const std::string& command) {
-  throw InputError({.code = "G001", .problem = problem, .cure = "see " + command + " --help"});
+[[noreturn]] void refuse(const std::string& problem, const std::string& command,
+                         const std::string& meant = "") {
+  const std::string see = meant.empty() ? "see " : meant + " See ";
+  throw InputError({.code = "G001", .problem = problem, .cure = see + command + " --help"});
 }
 
 /// The subcommand that the words lead to.
@@ -253,6 +255,19 @@ std::string said_by(const CLI::ParseError& error) {
                      said.substr(is + kIs.size()));
 }
 
+/// "--to: megatron not in {megatron-core,deepspeed}": which of them may be meant.
+std::string meant_by(const std::string& said) {
+  constexpr std::string_view kBehind = ": ", kNames = " not in {";
+  const std::size_t word = said.find(kBehind), names = said.find(kNames);
+  if (word >= names || !said.ends_with('}')) return "";
+  const std::size_t first = word + kBehind.size();
+  std::vector<std::string> known;
+  std::istringstream list(said.substr(names + kNames.size()));
+  for (std::string name; std::getline(list, name, ',');) known.push_back(std::move(name));
+  known.back().pop_back();  // the bracket
+  return did_you_mean(said.substr(first, names - first), known, "");
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   if (a.empty() || a == "-") return false;
   std::error_code ignored;  // of one that is not there
@@ -303,7 +318,8 @@ int CommandLine::run(int argc, char** argv) {
       return code;
     }
     refuse_unknown_word(*app_);
-    refuse(said_by(error), path_of(reached(*app_)));
+    const std::string said = said_by(error);
+    refuse(said, path_of(reached(*app_)), meant_by(said));
   }
   const CLI::App& command = reached(*app_);
   for (const CLI::Option* option : declared_.written) {

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "core/json.h"
@@ -237,6 +238,7 @@ class Reading {
       out_.give(std::move(g.path), std::move(g.value), line_of(g.line));
     }
     if (!read.framework.empty()) out_.framework = read.framework;
+    std::ranges::move(read.warnings, std::back_inserter(out_.warnings));
     out_.accumulation = read.accumulation;
     out_.accumulation.line = line_of(read.accumulation.line);
   }

@@ -21,6 +21,21 @@ void check_base(const BaseScenario& base) {
   refuse_unknown_keys(root, parts);
 }
 
+Where place_in(const BaseScenario& base, const Where& otherwise) {
+  if (base.text.empty() || otherwise.path.empty()) return otherwise;
+  const JsonDocument document = parse_json(base.text, base.file);
+  const Json* stated = document.root().find_path(otherwise.path);
+  return stated == nullptr ? otherwise : stated->where();
+}
+
+void refuse_to_train(const std::string& file, const BaseScenario& base) {
+  throw InputError({"D008",
+                    "the file is of a program that trains, and the base is a scenario that serves",
+                    {file, 0, 0, ""},
+                    "a base with a section workload",
+                    fmt::format("leave serving out of {}, or give another base", base.file)});
+}
+
 std::string said_at(const std::string& path) {
   std::string out = "{...}";
   std::vector<std::string> steps = split_path(path);

@@ -10,6 +10,12 @@ namespace plait {
 /// scenario has.
 void check_base(const BaseScenario& base);
 
+/// Where the base says what is at a path; `otherwise` where it does not.
+Where place_in(const BaseScenario& base, const Where& otherwise);
+
+/// D008: what trains is no change of a base that serves.
+[[noreturn]] void refuse_to_train(const std::string& file, const BaseScenario& base);
+
 /// How a base says what is at a path: {"serving": {"speculative": {...}}}.
 std::string said_at(const std::string& path);
 

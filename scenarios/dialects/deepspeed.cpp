@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/fields.h"
 #include "core/json.h"
@@ -69,18 +70,28 @@ void write_zero_plus_plus(ExportDraft& d, bool copies) {
       {"strategy.zero_plus_plus.quantized_weights", "strategy.zero_plus_plus.quantized_gradients"});
 }
 
+/// Where nothing is sharded nothing leaves the device, and parameters where they are
+/// (deepspeed/runtime/zero/config.py).
+int least_stage_of(std::string_view part) { return part == "offload_param" ? 3 : 1; }
+
 /// Where drives are no scenario says, and without it no file on them can be opened.
 void write_offload(ExportDraft& d) {
   const OffloadOptions& o = d.scenario.strategy.offload;
-  for (const auto& [key, place] :
-       {std::pair("offload_optimizer", o.optimizer), std::pair("offload_param", o.parameters)}) {
-    if (place == Offload::kNone) continue;
-    const bool drives = place == Offload::kNvme;
+  const std::int64_t stage = d.scenario.strategy.zero_stage;
+  for (const auto& [key, place, path] :
+       {std::tuple("offload_optimizer", o.optimizer, "strategy.offload.optimizer"),
+        std::tuple("offload_param", o.parameters, "strategy.offload.parameters")}) {
+    const bool leaves = place != Offload::kNone, drives = place == Offload::kNvme;
+    if (leaves && stage < least_stage_of(key)) {
+      d.contradict(path);
+    } else if (o.state() && stage > 0) {
+      d.say({path});
+    }
+    if (!leaves || stage < least_stage_of(key)) continue;
     d.set(key, fmt::format(R"({{"device": "{}"{}}})", name_of(place),
                            drives ? R"(, "nvme_path": "NVME_PATH")" : ""));
     if (drives) d.ask(fmt::format("zero_optimization.{}.nvme_path", key));
   }
-  if (o.state()) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
 }
 
 /// Its automatic tensor parallelism goes with no stage 3 (engine.py).
@@ -128,6 +139,11 @@ class Reading {
  public:
   Reading(const std::string& text, const std::string& file) : document_(parse_json(text, file)) {
     if (!document_.root().is(Json::Kind::kObject)) refuse_type(document_.root(), "an object");
+    for (const char* part : {"bf16", "bfloat16", "fp16", "zero_optimization"}) {
+      const Json* json = document_.root().find(part);
+      if (json != nullptr && !json->is(Json::Kind::kObject)) refuse_type(*json, "an object");
+      if (json != nullptr && part == std::string_view("bfloat16")) bf16_ = "bfloat16.enabled";
+    }
   }
 
   Imported read() {
@@ -225,12 +241,12 @@ class Reading {
   }
 
   void precision() {
-    const bool bf16 = flag("bf16.enabled", false), fp16 = flag("fp16.enabled", false);
+    const bool bf16 = flag(bf16_, false), fp16 = flag("fp16.enabled", false);
     if (bf16 && fp16) {
       throw InputError({"D004", "bf16 and fp16 are both enabled", find("fp16.enabled")->where(),
                         "one of them", "disable the other"});
     }
-    const bool bf16_is_open = is_automatic("bf16.enabled");  // each of the two is noted
+    const bool bf16_is_open = is_automatic(bf16_);  // each of the two is noted
     const bool fp16_is_open = is_automatic("fp16.enabled");
     if ((bf16_is_open || fp16_is_open) && !bf16 && !fp16) {
       for (const auto& [weights, open] :
@@ -240,13 +256,13 @@ class Reading {
       return;
     }
     const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
-    give(fp16 ? "fp16.enabled" : "bf16.enabled", "workload.precision.weights", json_quote(weights));
+    give(fp16 ? "fp16.enabled" : bf16_, "workload.precision.weights", json_quote(weights));
     for (Given& g : of_weights(weights)) out_.given.push_back(std::move(g));
   }
 
   /// What follows from the type of weights.
   std::vector<Given> of_weights(const std::string& weights) {
-    const std::int64_t stage = integer("zero_optimization.stage", 0);
+    const std::int64_t stage = stage_of_zero();
     // engine.py: bf16 accumulates in fp32 without ZeRO, anything else in the type of the weights.
     const bool plain_bf16 = weights == "bf16" && stage == 0;
     const char *gradients = "data_types.grad_accum_dtype", *wire = "communication_data_type";
@@ -264,7 +280,7 @@ class Reading {
   }
 
   void zero() {
-    const std::int64_t stage = integer("zero_optimization.stage", 0);
+    const std::int64_t stage = stage_of_zero();
     give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
     if (stage == 3) {
       give("zero_optimization.stage", "strategy.fsdp_options.copies", R"("deepspeed")");
@@ -290,7 +306,10 @@ class Reading {
     offload();
   }
 
-  /// Ranks that share a secondary shard, 1: there is none. Only stage 3 has a use for these keys.
+  std::int64_t stage_of_zero() { return integer("zero_optimization.stage", 0); }
+
+  /// Ranks that share a secondary shard, or all shards (MiCS), 1: there are none. Only stage 3 has
+  /// a use for these keys.
   std::int64_t zero_plus_plus(std::int64_t stage) {
     const std::string at = "zero_optimization.", to = "strategy.zero_plus_plus.";
     const std::int64_t size = std::max<std::int64_t>(integer(at + "zero_hpz_partition_size", 1), 1);
@@ -301,7 +320,9 @@ class Reading {
       const bool quantized = flag(key, false) && stage == 3;
       give(key, fmt::format("{}quantized_{}", to, what), json_bool(quantized));
     }
-    return within;
+    const Json* mics = find(at + "mics_shard_size");  // -1: none
+    const bool groups = stage == 3 && mics != nullptr && mics->is(Json::Kind::kInteger);
+    return groups ? std::max(within, mics->integer()) : within;
   }
 
   void offload() {
@@ -333,6 +354,11 @@ class Reading {
                           "ratio 1, all of it", "remove it; a scenario cannot say it"});
       }
     }
+    if (place != "none" && stage_of_zero() < least_stage_of(part)) {
+      out_.warnings.push_back(
+          fmt::format("W008: {} is read as none: it takes stage {}", part, least_stage_of(part)));
+      return "none";
+    }
     if (place != "none") give(offload == nullptr ? old : path, std::move(to), json_quote(place));
     return place;
   }
@@ -353,6 +379,7 @@ class Reading {
 
   JsonDocument document_;
   std::vector<std::string> asked_, automatic_;
+  std::string bf16_ = "bf16.enabled";  // older: bfloat16
   std::int64_t element_bytes_ = 2;
   Imported out_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "core/json.h"
 #include "plan/refusal.h"
@@ -162,11 +163,13 @@ Dialect dialect_of_object(const std::string& text, const std::string& file) {
 
 /// D001 for what `plait export` writes and nothing reads.
 void refuse_what_is_only_written(const std::string& text, const std::string& file) {
-  const bool toml = std::ranges::any_of(
-      std::array{"[parallelism]", "[job]", "[training]"}, [&](const char* table) {
-        return text.starts_with(table) || text.find(std::string("\n") + table) != std::string::npos;
-      });
-  const bool modelfile = text.starts_with("FROM ") || text.find("\nFROM ") != std::string::npos;
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line) && (line.empty() || line[0] == '#' || line[0] == '\r')) {
+  }
+  const bool toml = line.starts_with('[') && text.find("\n[training]") != std::string::npos;
+  const bool modelfile =
+      line.starts_with("FROM ") && text.find("\nPARAMETER ") != std::string::npos;
   if (!toml && !modelfile) return;
   const std::string_view program = toml ? "torchtitan" : "Ollama";
   throw InputError({"D001",

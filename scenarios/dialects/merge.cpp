@@ -15,58 +15,48 @@
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/linear_modules.h"
 #include "scenarios/dialects/missing_parts.h"
+#include "scenarios/dialects/scenario_tree.h"
 #include "scenarios/fields.h"
 #include "scenarios/machine.h"
 
 namespace plait {
 namespace {
 
-using Tree = nlohmann::ordered_json;
-
-/// The field's at a path; "": all of it.
-const Shape& scenario_shape_at(const std::string& path) {
-  const Shape* shape = &scenario_shape();
-  if (path.empty()) return *shape;
-  for (const std::string& step : split_path(path)) {
-    const auto property = std::ranges::find(shape->properties, step, &Property::key);
-    PLAIT_CHECK(property != shape->properties.end(), "no field " + path);
-    shape = &property->shape;
-  }
-  return *shape;
-}
+using Tree = ScenarioTree::Node;
 
 class Merge {
  public:
   Merge(const Imported& imported, const std::string& file, const BaseScenario& base)
-      : imported_(imported), file_(file) {
+      : imported_(imported), file_(file), base_(base) {
     const bool new_one = base.text.empty();
-    tree_ = new_one ? Tree::object() : Tree::parse(base.text, nullptr, true, true);
-    tree_["comment"] = fmt::format("Imported from {}{}.", file,
-                                   new_one ? "" : fmt::format(", the rest from {}", base.file));
-    tree_.erase("name");
-    const bool trains = tree_.contains("workload") || tree_.contains("training");
-    serves_ = tree_.contains("serving") || (imported.serves && !trains);
-    const bool whole = trains && tree_.contains("model") && tree_.contains("cluster");
-    const bool names_none = !serves_ && !tree_.contains("framework");
+    tree_.root = new_one ? Tree::object() : Tree::parse(base.text, nullptr, true, true);
+    tree_.root["comment"] = fmt::format(
+        "Imported from {}{}.", file, new_one ? "" : fmt::format(", the rest from {}", base.file));
+    tree_.root.erase("name");
+    const bool trains = tree_.root.contains("workload") || tree_.root.contains("training");
+    serves_ = tree_.root.contains("serving") || (imported.serves && !trains);
+    if (serves_ && !imported.serves) refuse_to_train(file, base);
+    const bool whole = trains && tree_.root.contains("model") && tree_.root.contains("cluster");
+    const bool names_none = !serves_ && !tree_.root.contains("framework");
     if (names_none && !whole && !imported.framework.empty()) {
-      tree_["framework"] = imported.framework;
+      tree_.root["framework"] = imported.framework;
     }
-    fuses_all_ = names_none && whole && !tree_.contains("kernels");
+    fuses_all_ = names_none && whole && !tree_.root.contains("kernels");
     for (const char* part : {"model", serves_ ? "serving" : "workload", "strategy", "cluster"}) {
-      if (!tree_.contains(part)) tree_[part] = Tree::object();
+      if (!tree_.root.contains(part)) tree_.root[part] = Tree::object();
     }
     // A model that the file describes is no other one changed.
     if (given("model.layers") != nullptr && given("model.vocab") != nullptr) {
-      tree_["model"] = Tree::object();
+      tree_.root["model"] = Tree::object();
     }
     // The sizes that a base's other ranks had need not be those of this file.
     if (!imported.keeps_ranks) {
-      tree_["strategy"].erase("dp");
-      tree_["strategy"].erase("fsdp");
+      tree_.root["strategy"].erase("dp");
+      tree_.root["strategy"].erase("fsdp");
     }
     for (const Given& g : imported.given) {
-      if (of_another_task(g) || (serves_ && g.by_default && is_stated(g.path))) continue;
-      if (g.path == "placement.order") tree_.erase("placement");
+      if (of_another_task(g) || (serves_ && g.by_default && tree_.states(g.path))) continue;
+      if (g.path == "placement.order") tree_.root.erase("placement");
       note_machine(g);
       set(g.path, Tree::parse(g.value));
     }
@@ -105,14 +95,14 @@ class Merge {
     const auto need = [&](const char* path) {
       if (find(path) == nullptr) missing.emplace_back(path);
     };
-    if (!tree_["model"].is_string() && !find("model.preset") && !find("model.hf_config")) {
+    if (!tree_.root["model"].is_string() && !find("model.preset") && !find("model.hf_config")) {
       for (const char* key : {"model.layers", "model.hidden", "model.heads", "model.vocab"}) {
         need(key);
       }
     }
     if (!serves_) need("workload.sequence_length");
     if (!serves_ && !infers_global_batch()) need("workload.global_batch");
-    if (!tree_["cluster"].is_string() && !find("cluster.preset") && !find("cluster.node")) {
+    if (!tree_.root["cluster"].is_string() && !find("cluster.preset") && !find("cluster.node")) {
       missing.emplace_back("cluster");
     }
     if (missing.empty()) return;
@@ -120,8 +110,8 @@ class Merge {
   }
 
   void share_out_the_ranks(std::vector<std::string>* warnings) {
-    const std::string text = Tree{{"cluster", tree_["cluster"]}}.dump();
-    const Cluster machine = parse_machine(text, file_);
+    const std::string text = Tree{{"cluster", tree_.root["cluster"]}}.dump();
+    const Cluster machine = machine_in(text);
     widen(machine.device, warnings);
     const std::int64_t devices = machine.world_size();
     const auto counted = [&] {
@@ -138,7 +128,7 @@ class Merge {
     const char* named = imported_.rest_shards ? "dp" : "fsdp";
     const std::int64_t rest = devices / capped_product({others, size(named)});
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
-    if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
+    if (size("fsdp") == 1) tree_.root["strategy"].erase("fsdp");
     // Over all ranks the secondary shard is the primary one.
     const Tree* secondary = find("strategy.zero_plus_plus.secondary_shard");
     const bool is_primary = !imported_.rest_shards && rest <= 1 && secondary != nullptr &&
@@ -160,26 +150,16 @@ class Merge {
                *overlap = find("strategy.pipeline.exchange_overlap");
     const bool takes_turns = overlap != nullptr && *overlap == "passes";
     const bool one_chunk = chunks != nullptr && *chunks == 1;
-    if (size("pp") == 1 && one_chunk && !takes_turns) tree_["strategy"].erase("pipeline");
+    if (size("pp") == 1 && one_chunk && !takes_turns) tree_.root["strategy"].erase("pipeline");
   }
 
-  /// What parse_scenario says of it points at the line that said so.
+  /// What parse_scenario says of it points at the line that said so, of the file or the base.
   Scenario check(const std::string& folder) const {
     const std::filesystem::path name = "imported.json";
     try {
       return parse_scenario(text(), (std::filesystem::path(folder) / name).string());
     } catch (const InputError& e) {
-      InputError::Text told = e.text();
-      told.where = {file_, 0, 0, told.where.path};
-      if (told.code == "S002" && !machine_.empty()) {
-        told.cure = fmt::format("{}: {}", fmt::join(machine_, "; "), told.cure);
-      }
-      if (told.code == "F002") told.cure += fmt::format(": --base '{}'", said_at(told.where.path));
-      for (const Given& g : imported_.given) {
-        const bool same = g.path == told.where.path || g.path.starts_with(told.where.path + ".");
-        if (same && told.where.line == 0) told.where.line = g.line;
-      }
-      throw InputError(std::move(told));
+      refuse(e.text());
     }
   }
 
@@ -187,7 +167,7 @@ class Merge {
   void adapt_all_linear(const Model& model, const std::string& folder,
                         std::vector<std::string>* warnings) {
     if (!imported_.adapts_all_linear || serves_) return;
-    const LinearModules modules = linear_modules(tree_["model"], folder, model);
+    const LinearModules modules = linear_modules(tree_.root["model"], folder, model);
     std::vector<std::string> names;
     for (const AdapterTarget t : modules.targets) names.emplace_back(name_of(t));
     set("workload.lora.targets", names);
@@ -198,9 +178,33 @@ class Merge {
         fmt::join(names, ", ")));
   }
 
-  std::string text() const { return tree_.dump(2) + "\n"; }
+  std::string text() const { return tree_.root.dump(2) + "\n"; }
 
  private:
+  [[noreturn]] void refuse(InputError::Text told) const {
+    const std::string path = told.where.path;
+    told.where = {file_, 0, 0, path};
+    if (told.code == "S002" && !machine_.empty()) {
+      told.cure = fmt::format("{}: {}", fmt::join(machine_, "; "), told.cure);
+    }
+    if (told.code == "F002") told.cure += fmt::format(": --base '{}'", said_at(path));
+    for (const Given& g : imported_.given) {
+      const bool same = g.path == path || g.path.starts_with(path + ".");
+      if (same && told.where.line == 0) told.where.line = g.line;
+    }
+    const bool of_file = told.where.line > 0 || given(path) != nullptr;
+    if (!of_file) told.where = place_in(base_, told.where);
+    throw InputError(std::move(told));
+  }
+
+  Cluster machine_in(const std::string& text) const {
+    try {
+      return parse_machine(text, file_);
+    } catch (const InputError& e) {
+      refuse(e.text());
+    }
+  }
+
   /// Weights of products that the device does not have are widened as products in `dtype` read them
   /// (vLLM: Marlin).
   void widen(const Device& device, std::vector<std::string>* warnings) {
@@ -225,7 +229,7 @@ class Merge {
   /// A server's ranks are all that there are: of a larger machine it has as many devices.
   void take_devices(const Cluster& machine, std::int64_t ranks,
                     std::vector<std::string>* warnings) {
-    if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
+    if (size("fsdp") == 1) tree_.root["strategy"].erase("fsdp");
     if (ranks >= machine.world_size()) return;
     std::int64_t nodes = (ranks + machine.devices_per_node - 1) / machine.devices_per_node;
     while (ranks % nodes != 0) ++nodes;
@@ -270,42 +274,9 @@ class Merge {
         fmt::format("{} is {} ({}), not {} as in the base", g.path, g.value, by, base->dump()));
   }
 
-  Tree* find(const std::string& path) {
-    Tree* at = &tree_;
-    for (const std::string& step : split_path(path)) {
-      if (!at->is_object() || !at->contains(step)) return nullptr;
-      at = &(*at)[step];
-    }
-    return at;
-  }
-
-  /// Of the base, before anything of the file is set over it.
-  bool is_stated(const std::string& path) {
-    const std::size_t dot = path.rfind('.');
-    const Tree* above = dot == std::string::npos ? nullptr : find(path.substr(0, dot));
-    if (above == nullptr || !above->is_string()) return find(path) != nullptr;
-    return scenario_shape_at(path.substr(0, dot)).shorthand == path.substr(dot + 1);
-  }
-
-  /// A text on the way stands for an object with one key: "bf16" for {"weights": "bf16"}.
-  void set(const std::string& path, Tree value) {
-    Tree* at = &tree_;
-    std::string walked;
-    for (const std::string& step : split_path(path)) {
-      if (at->is_string()) *at = Tree{{scenario_shape_at(walked).shorthand, *at}};
-      if (!at->is_object()) *at = Tree::object();
-      at = &(*at)[step];
-      walked += (walked.empty() ? "" : ".") + step;
-    }
-    *at = std::move(value);
-  }
-
-  /// 1 where it is none: parse_scenario says so.
-  std::int64_t size(const std::string& axis) {
-    const Tree* at = find("strategy." + axis);
-    const bool given = at != nullptr && at->is_number_integer();
-    return given ? std::max<std::int64_t>(at->get<std::int64_t>(), 1) : 1;
-  }
+  Tree* find(const std::string& path) { return tree_.find(path); }
+  void set(const std::string& path, Tree value) { tree_.set(path, std::move(value)); }
+  std::int64_t size(const std::string& axis) { return tree_.size(axis); }
 
   const Given* given(std::string_view path) const {
     const auto found = std::ranges::find(imported_.given, path, &Given::path);
@@ -372,7 +343,8 @@ class Merge {
 
   const Imported& imported_;
   const std::string& file_;
-  Tree tree_;
+  const BaseScenario& base_;
+  ScenarioTree tree_;
   bool serves_ = false;               // or trains
   bool fuses_all_ = false;            // the base, which says all but which kernels there are
   std::vector<std::string> machine_;  // where the file's is another than the base's

@@ -130,10 +130,20 @@ void write_pipeline(ExportDraft& d) {
   write_stages(d, pp * p.chunks);
 }
 
-/// "default": of all layers but the last.
-const char* reshards(const FsdpOptions& f) {
-  if (!f.reshard_after_forward) return R"("never")";
-  return f.reshard_last_layer ? R"("always")" : R"("default")";
+/// "default": of all layers but the last, and in a pipeline of none
+/// (torchtitan/distributed/fsdp.py, get_fsdp_reshard_after_forward_policy).
+void write_resharding(ExportDraft& d) {
+  const FsdpOptions& f = d.scenario.strategy.fsdp;
+  const bool always = f.reshard_last_layer || d.scenario.strategy.mesh[Axis::kPp] > 1;
+  d.set("fsdp_reshard_after_forward", !f.reshard_after_forward ? R"("never")"
+                                      : always                 ? R"("always")"
+                                                               : R"("default")");
+  d.say({"strategy.fsdp_options.reshard_after_forward"});
+  if (!f.reshard_after_forward || f.reshard_last_layer == always) {
+    d.say({"strategy.fsdp_options.reshard_last_layer"});
+  } else {
+    d.contradict("strategy.fsdp_options.reshard_last_layer");
+  }
 }
 
 /// Whole replicas (DDP) go with no other parallelism (torchtitan/models/llama3/infra/
@@ -169,9 +179,7 @@ void write_parallelism(ExportDraft& d) {
   }
   write_experts(d);
   if (s.zero_stage == 3) {
-    d.set("fsdp_reshard_after_forward", reshards(s.fsdp));
-    d.say({"strategy.fsdp_options.reshard_after_forward",
-           "strategy.fsdp_options.reshard_last_layer"});
+    write_resharding(d);
     if (s.fsdp.root) d.say({"strategy.fsdp_options.root"});  // what has no unit of its own
     if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
     if (s.sums_whole_gradients() == (s.mesh[Axis::kPp] > 1)) {  // PyTorch's pipelines do so

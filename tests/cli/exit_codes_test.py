@@ -42,6 +42,16 @@ class ExitCodes(CommandTest):
                 self.assertEqual(result.code, 0, result.err)
                 self.assertTrue(result.out)
 
+    def test_a_value_that_is_none_of_the_names_is_likened_to_one(self):
+        for call, meant in ((["export", TINY, "--to", "megatron"], "megatron-core"),
+                            (["import", TINY, "--from", "deep-speed"], "deepspeed"),
+                            (["run", TINY, "--format", "jsno"], "json")):
+            with self.subTest(call):
+                result = plait(*call)
+                self.assertEqual(result.code, 2)
+                self.assertIn(f"  cure: did you mean {meant}? See plait {call[0]} --help\n",
+                              result.err)
+
     def test_the_scenario_may_stand_between_options(self):
         """Behind those that may be given several times too."""
         for call in (["run", "--set", "workload.micro_batch=1", TINY],

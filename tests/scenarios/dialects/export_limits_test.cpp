@@ -33,6 +33,25 @@ TEST(ExportTorchtitan, SchedulesHaveTheNamesOfPyTorch) {
   EXPECT_EQ(schedule("dualpipe-v"), "-");
 }
 
+// torchtitan/distributed/fsdp.py: "default" is not to reshard where there are pipeline stages.
+TEST(ExportTorchtitan, InAPipelineWeightsAreGatheredAgainWhereThatIsSaid) {
+  const auto settings = [](const char* pp, const char* fsdp, const char* last) {
+    return settings_of(Dialect::kTorchtitan,
+                       {{"strategy.pp", pp},
+                        {"strategy.fsdp", fsdp},
+                        {"strategy.zero_stage", "3"},
+                        {"strategy.fsdp_options.reshard_after_forward", "true"},
+                        {"strategy.fsdp_options.reshard_last_layer", last}});
+  };
+  const char* const key = "fsdp_reshard_after_forward";
+  const std::string field = "strategy.fsdp_options.reshard_last_layer = false";
+  EXPECT_EQ(value_of(settings("1", "8", "false"), key), "\"default\"");
+  EXPECT_FALSE(lists(settings("1", "8", "false"), field));
+  EXPECT_EQ(value_of(settings("4", "2", "false"), key), "\"always\"");
+  EXPECT_TRUE(lists(settings("4", "2", "false"), field));
+  EXPECT_EQ(value_of(settings("4", "2", "true"), key), "\"always\"");
+}
+
 // parallelize.py: "DDP has not supported > 1D parallelism".
 TEST(ExportTorchtitan, ReplicasGoWithNoOtherParallelism) {
   const std::vector<Override> whole = {{"strategy.zero_stage", "0"}, {"strategy.fsdp", "1"}};

@@ -49,6 +49,56 @@ TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
   EXPECT_THROW(workload(R"("global_batch": 40)"), InputError);
 }
 
+TEST(ImportDeepSpeed, WhatTrainsChangesNoScenarioThatServes) {
+  const char* const base = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "serving": {}})";
+  EXPECT_EQ(refusal(Dialect::kDeepSpeed, R"({"bf16": {"enabled": true}})", base), "D008 line 0");
+}
+
+// deepspeed/runtime/constants.py has both names.
+TEST(ImportDeepSpeed, OldNamesOfBf16AreRead) {
+  const std::string text = R"({"bfloat16": {"enabled": true}})";
+  EXPECT_EQ(imported(Dialect::kDeepSpeed, text).workload.precision.weights, DType::kBf16);
+  EXPECT_EQ(warnings(Dialect::kDeepSpeed, text), "");
+  EXPECT_EQ(refusal(Dialect::kDeepSpeed, R"({"bf16": true})"), "F003 line 1");
+}
+
+TEST(ImportDeepSpeed, WhatIsNotShardedStaysOnTheDevice) {
+  const auto text = [](int stage, const std::string& part) {
+    return R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": )" +
+           std::to_string(stage) +
+           R"(, "offload_optimizer": {"device": "cpu"}, "offload_param": )" + part + "}}";
+  };
+  const auto offload = [](const std::string& of) {
+    return imported(Dialect::kDeepSpeed, of).strategy.offload;
+  };
+  const std::string host = R"({"device": "cpu"})", none = R"({"device": "none"})";
+  EXPECT_EQ(offload(text(3, host)).parameters, Offload::kCpu);
+  EXPECT_EQ(offload(text(2, host)).parameters, Offload::kNone);
+  EXPECT_EQ(offload(text(2, host)).optimizer, Offload::kCpu);
+  EXPECT_EQ(warnings(Dialect::kDeepSpeed, text(2, host)),
+            "W008: offload_param is read as none: it takes stage 3\n");
+  EXPECT_EQ(warnings(Dialect::kAccelerate,
+                     "distributed_type: DEEPSPEED\nmixed_precision: bf16\nnum_processes: 8\n"
+                     "deepspeed_config: {zero_stage: 2, offload_param_device: cpu}\n"),
+            "W008: offload_param is read as none: it takes stage 3\n");
+  EXPECT_EQ(offload(text(0, none)).optimizer, Offload::kNone);
+  EXPECT_EQ(warnings(Dialect::kDeepSpeed, text(0, none)),
+            "W008: offload_optimizer is read as none: it takes stage 1\n");
+}
+
+// MiCS (arXiv 2205.00119): shards within groups of ranks, copies of these between them.
+TEST(ImportDeepSpeed, GroupsOfMicsShardAmongThemselves) {
+  const auto mesh = [](const std::string& size) {
+    return imported(Dialect::kDeepSpeed, R"({"bf16": {"enabled": true}, "zero_optimization":)"
+                                         R"( {"stage": 3, "mics_shard_size": )" +
+                                             size + "}}")
+        .strategy.mesh;
+  };
+  EXPECT_EQ(mesh("4")[Axis::kFsdp], 4);
+  EXPECT_EQ(mesh("4")[Axis::kDp], 8 / 4);
+  EXPECT_EQ(mesh("-1")[Axis::kFsdp], 8);
+}
+
 // deepspeed/runtime/config.py, _set_batch_related_parameters.
 TEST(ImportDeepSpeed, ABatchAloneIsOneOfEachReplica) {
   const char* const base = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100",
@@ -105,7 +155,13 @@ TEST(Import, AxesOfAnySizeAreRefusedAsTheScenariosAre) {
   EXPECT_EQ(refusal(Dialect::kMegatronCore, axes), "U004 line 1");
   const std::string none =
       R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "strategy": {"ep": 0}})";
-  EXPECT_EQ(refusal(Dialect::kLlamaCpp, "llama-server -m x", none), "U004 line 0");
+  try {
+    imported(Dialect::kLlamaCpp, "llama-server -m x", none);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "U004");
+    EXPECT_EQ(e.text().where.file, "base.json");
+  }
 }
 
 TEST(ImportDeepSpeed, WeightsOfATypeThatIsLeftOpenAreThoseOfTheBase) {

@@ -54,6 +54,24 @@ TEST(MegatronMachine, AnotherThanTheBasesIsSaid) {
   EXPECT_EQ(said(R"("hgx-h100")"), "");
 }
 
+TEST(MegatronMachine, WhatIsWrongInTheBaseIsSaidOfTheBase) {
+  const auto place = [](const std::string& base) {
+    try {
+      import_test::imported(Dialect::kMegatronCore, std::string("run") + kArguments, base);
+    } catch (const InputError& e) {
+      const Where& w = e.text().where;
+      return w.file + ":" + std::to_string(w.line) + ":" + std::to_string(w.column);
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(place(R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 64,)"
+                  "\n"
+                  R"("global_batch": 64}, "strategy": {}, "cluster": "h100"})"),
+            "base.json:2:49");
+  const std::string rest = R"( "cluster": "hgx-h100", "workload": {"sequence_length": 64}})";
+  EXPECT_EQ(place(R"({"model": "llama-3.1-8",)" + rest), "base.json:1:11");
+}
+
 TEST(MegatronMachine, WhereItIsTooSmallTheLineIsNamed) {
   const std::string script =
       "torchrun --nnodes 1 pretrain_gpt.py --bf16 "
