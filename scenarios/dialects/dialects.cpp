@@ -39,7 +39,7 @@ constexpr std::array<DialectRow, 8> kDialects = {{
     {.dialect = Dialect::kTorchtitan,
      .name = "torchtitan",
      .target = "job configuration of torchtitan (at commit 6404b932)",
-     .read = nullptr,
+     .read = torchtitan::read,
      .write = torchtitan::write,
      .launches = true},
     {.dialect = Dialect::kAccelerate,
@@ -140,8 +140,8 @@ void warn_unread(const std::vector<std::string>& names, std::vector<std::string>
 namespace {
 
 constexpr std::string_view kImportable =
-    "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, or "
-    "Accelerate's YAML or JSON";
+    "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, torchtitan's "
+    "TOML, or Accelerate's YAML or JSON";
 
 /// Of JSON. Throws D001 where it says itself that it is something else.
 Dialect dialect_of_object(const std::string& text, const std::string& file) {
@@ -161,24 +161,29 @@ Dialect dialect_of_object(const std::string& text, const std::string& file) {
                     kind.cure});
 }
 
-/// D001 for what `plait export` writes and nothing reads.
-void refuse_what_is_only_written(const std::string& text, const std::string& file) {
+/// The first line that says something.
+std::string first_line(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
   while (std::getline(lines, line) && (line.empty() || line[0] == '#' || line[0] == '\r')) {
   }
-  const bool toml = line.starts_with('[') && text.find("\n[training]") != std::string::npos;
-  const bool modelfile =
-      line.starts_with("FROM ") && text.find("\nPARAMETER ") != std::string::npos;
-  if (!toml && !modelfile) return;
-  const std::string_view program = toml ? "torchtitan" : "Ollama";
+  return line;
+}
+
+bool is_of_torchtitan(const std::string& text) {
+  return first_line(text).starts_with('[') &&
+         ("\n" + text).find("\n[training]") != std::string::npos;
+}
+
+/// D001 for what `plait export` writes and nothing reads.
+void refuse_modelfile(const std::string& text, const std::string& file) {
+  if (!first_line(text).starts_with("FROM ") || text.find("\nPARAMETER ") == std::string::npos)
+    return;
   throw InputError({"D001",
-                    fmt::format("the file is {}'s, which is written and not read", program),
+                    "the file is Ollama's, which is written and not read",
                     {file, 0, 0, ""},
                     std::string(kImportable),
-                    toml ? "say its degrees in a scenario: data_parallel_shard_degree is "
-                           "strategy.fsdp, tensor_parallel_degree strategy.tp"
-                         : "give the options of llama-server"});
+                    "give the options of llama-server"});
 }
 
 }  // namespace
@@ -208,7 +213,8 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
                       "name a file that is not empty"});
   }
   if (text[first] == '{') return dialect_of_object(text, file);
-  refuse_what_is_only_written(text, file);
+  refuse_modelfile(text, file);
+  if (is_of_torchtitan(text)) return Dialect::kTorchtitan;
   if (has("distributed_type:")) return Dialect::kAccelerate;
   if (llama_cpp::starts(text)) return Dialect::kLlamaCpp;
   if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;

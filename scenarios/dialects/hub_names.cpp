@@ -253,4 +253,12 @@ TitanModel titan_model_of(const Model& model) {
   return row == nullptr ? TitanModel{} : row->titan;
 }
 
+std::string preset_of_titan(std::string_view name, std::string_view flavor) {
+  const auto same = [&](const Row& row) {
+    return !name.empty() && row.titan.name == name && row.titan.flavor == flavor;
+  };
+  const auto row = std::ranges::find_if(kRows, same);
+  return row == kRows.end() ? "" : std::string(row->preset);
+}
+
 }  // namespace plait

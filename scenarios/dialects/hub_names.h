@@ -30,5 +30,7 @@ struct TitanModel {
   std::string_view name, flavor;
 };
 TitanModel titan_model_of(const Model& model);
+/// The preset that torchtitan has under these; else "".
+std::string preset_of_titan(std::string_view name, std::string_view flavor);
 
 }  // namespace plait

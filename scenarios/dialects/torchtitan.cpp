@@ -72,21 +72,6 @@ void write_training(ExportDraft& d) {
   }
 }
 
-/// What the ends count beside their layers, each as so many layers.
-struct Ends {
-  std::int64_t first = 0, last = 0;
-};
-
-/// Layers of each stage (torchtitan/distributed/pipeline.py, generate_module_names_per_stage): each
-/// has an even share of layers and what the ends count, or one more, and the ends so many less.
-std::vector<std::int64_t> shared_by_titan(std::int64_t layers, std::int64_t stages, Ends ends) {
-  const std::int64_t all = layers + ends.first + ends.last;
-  std::vector<std::int64_t> out(static_cast<std::size_t>(stages), all / stages);
-  for (std::int64_t i = 0; i < all % stages; ++i) ++out[static_cast<std::size_t>(i)];
-  out.front() -= ends.first, out.back() -= ends.last;
-  return out;
-}
-
 /// Both ends count 1 by default, and stages are as many as shares of `layers_per_stage` need.
 void write_stages(ExportDraft& d, std::int64_t stages) {
   const std::int64_t layers = d.scenario.model.layers;
@@ -218,6 +203,14 @@ void write_recompute(ExportDraft& d) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> shared_by_titan(std::int64_t layers, std::int64_t stages, Ends ends) {
+  const std::int64_t all = layers + ends.first + ends.last;
+  std::vector<std::int64_t> out(static_cast<std::size_t>(stages), all / stages);
+  for (std::int64_t i = 0; i < all % stages; ++i) ++out[static_cast<std::size_t>(i)];
+  out.front() -= ends.first, out.back() -= ends.last;
+  return out;
+}
 
 void write(ExportDraft& draft) {
   write_model(draft);

@@ -1,0 +1,107 @@
+#include "scenarios/dialects/toml_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+/// What stands in front of a comment; `depth`: brackets that are open behind it.
+std::string_view code_of(std::string_view line, int& depth) {
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      return line.substr(0, i);
+    } else {
+      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    }
+  }
+  return line;
+}
+
+std::string unquoted(std::string_view text) {
+  const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+                      text.back() == text.front();
+  return std::string(quoted ? text.substr(1, text.size() - 2) : text);
+}
+
+class TomlReader {
+ public:
+  TomlReader(std::string_view text, const std::string& file) : left_(text), file_(file) {}
+
+  std::vector<TomlEntry> read() {
+    while (!left_.empty()) {
+      int depth = 0;
+      const std::string_view code = without_blanks(code_of(next_line(), depth));
+      if (code.empty()) continue;
+      if (code.front() == '[' && code.back() == ']') {
+        table_ = std::string(without_blanks(code.substr(1, code.size() - 2))) + ".";
+      } else {
+        add(code, depth);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::string_view next_line() {
+    const std::size_t end = std::min(left_.find('\n'), left_.size());
+    const std::string_view line = left_.substr(0, end);
+    left_.remove_prefix(std::min(end + 1, left_.size()));
+    ++line_;
+    return line;
+  }
+
+  void add(std::string_view code, int depth) {
+    const int line = line_;
+    const std::size_t equals = code.find('=');
+    const std::string key = unquoted(without_blanks(code.substr(0, equals)));
+    if (equals == std::string_view::npos || key.empty()) {
+      throw InputError({"D002",
+                        fmt::format("\"{}\" is no line of a table", code.substr(0, 60)),
+                        {file_, line, 0, ""},
+                        "[table], or key = value",
+                        "correct the line"});
+    }
+    std::string value(without_blanks(code.substr(equals + 1)));
+    while (depth > 0 && !left_.empty()) value += without_blanks(code_of(next_line(), depth));
+    const std::string path = table_ + key;
+    if (std::ranges::count(out_, path, &TomlEntry::path) != 0) {
+      throw InputError({"D004",
+                        fmt::format("{} stands twice", path),
+                        {file_, line, 0, path},
+                        "each key once",
+                        "remove one of the two"});
+    }
+    out_.push_back({path, unquoted(value), line});
+  }
+
+  std::string_view left_;
+  const std::string& file_;
+  std::string table_;
+  int line_ = 0;
+  std::vector<TomlEntry> out_;
+};
+
+}  // namespace
+
+std::vector<TomlEntry> read_toml_map(std::string_view text, const std::string& file) {
+  return TomlReader(text, file).read();
+}
+
+}  // namespace plait

@@ -1,0 +1,187 @@
+// torchtitan's TOML as people write it, and as it is exported.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/dialects/toml_map.h"
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::import_torchtitan_test {
+
+using import_test::refusal;
+
+constexpr const char* kBase = R"({"workload": {}, "cluster": {"preset": "hgx-h100", "nodes": 8}})";
+
+Scenario read(const std::string& text) {
+  return import_test::imported(Dialect::kTorchtitan, text, kBase);
+}
+
+constexpr const char* kUsual = R"(# torchtitan
+[job]
+description = "Llama 3 70B # of 64"
+
+[model]
+name = "llama3"
+flavor = "70B"
+
+[training]
+local_batch_size = 8
+seq_len = 8192
+
+[parallelism]
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 8  # TP
+context_parallel_degree = 1
+
+[activation_checkpoint]
+mode = "full"
+
+[quantize.linear.float8]
+filter_fqns = [
+    "output",  # not this
+]
+)";
+
+TEST(TomlMap, ListsMayHaveLinesAndCommentsStandBehindValues) {
+  const std::vector<TomlEntry> entries = read_toml_map(kUsual, "train.toml");
+  const auto text_at = [&](const char* path) {
+    const auto found = std::ranges::find(entries, path, &TomlEntry::path);
+    return found == entries.end() ? "none" : found->text;
+  };
+  EXPECT_EQ(text_at("job.description"), "Llama 3 70B # of 64");
+  EXPECT_EQ(text_at("parallelism.tensor_parallel_degree"), "8");
+  EXPECT_EQ(text_at("quantize.linear.float8.filter_fqns"), "[\"output\",]");
+  EXPECT_EQ(refusal(Dialect::kTorchtitan, "[training]\nseq_len 8"), "D002 line 2");
+  EXPECT_EQ(refusal(Dialect::kTorchtitan, "[a]\nb = 1\nb = 2"), "D004 line 3");
+}
+
+TEST(ImportTorchtitan, ReadsAFileAsPeopleWriteIt) {
+  EXPECT_EQ(detect_dialect(kUsual, "train.toml"), Dialect::kTorchtitan);
+  const Scenario s = read(kUsual);
+  EXPECT_EQ(s.model.name, "llama-3.1-70b");
+  EXPECT_EQ(s.framework, "torchtitan");
+  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 8);
+  EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 64 / 8);
+  EXPECT_EQ(s.strategy.zero_stage, 3);
+  EXPECT_TRUE(s.strategy.sequence_parallel);
+  EXPECT_EQ(s.workload.micro_batch, 8);
+  EXPECT_EQ(s.workload.global_batch, 8 * 8);  // a local batch of each replica
+  EXPECT_EQ(s.strategy.recompute.kind, Recompute::kFull);
+  EXPECT_TRUE(s.workload.gradient_clipping);
+  EXPECT_EQ(import_test::warnings(Dialect::kTorchtitan, kUsual),
+            "W007: not read: job.description, quantize.linear.float8.filter_fqns\n");
+}
+
+TEST(ImportTorchtitan, PresetsMayHaveTheNamesOfItsFlavors) {
+  const auto model = [](const std::string& name, const std::string& flavor) {
+    return read("[model]\nname = \"" + name + "\"\nflavor = \"" + flavor + "\"\n[training]\n")
+        .model.name;
+  };
+  EXPECT_EQ(model("qwen3", "8B"), "qwen3-8b");
+  EXPECT_EQ(model("deepseek_v3", "671B"), "deepseek-v3");
+}
+
+TEST(ImportTorchtitan, WhatItCompilesHasOtherKernels) {
+  const std::string text = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\n";
+  EXPECT_EQ(read(text + "compile = true\n").framework, "torchtitan-2025");
+  EXPECT_EQ(read(text + "[compile]\nenable = true\n").framework, "torchtitan-2025");
+  EXPECT_EQ(read(text + "compile = false\n").framework, "torchtitan");
+}
+
+TEST(ImportTorchtitan, InAPipelineALocalBatchIsCutIntoMicrobatches) {
+  const Scenario s = read(
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 16\n"
+      "[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_microbatch_size = 2\n"
+      "pipeline_parallel_schedule = \"Interleaved1F1B\"\n");
+  EXPECT_EQ(s.workload.micro_batch, 2);
+  EXPECT_EQ(s.workload.global_batch, 16 * (64 / 4));
+  EXPECT_EQ(s.strategy.pipeline.schedule, Schedule::kInterleaved);
+  EXPECT_EQ(s.strategy.pipeline.chunks, 2);
+  // 32 layers and 1 for each end on 8 stages: 5 and 4, less these.
+  EXPECT_EQ(s.strategy.pipeline.stage_layers,
+            (std::vector<std::int64_t>{5 - 1, 5, 4, 4, 4, 4, 4, 4 - 1}));
+  EXPECT_FALSE(s.strategy.fsdp.reshard_after_forward);  // by default not in a pipeline
+}
+
+TEST(ImportTorchtitan, ReplicasOfOneShardAreWhole) {
+  const std::string start =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 64\n"
+      "[parallelism]\ndata_parallel_shard_degree = 1\n";
+  const Strategy s = read(start + "data_parallel_replicate_degree = 64\n").strategy;
+  EXPECT_EQ(s.zero_stage, 0);
+  EXPECT_EQ(s.mesh[Axis::kDp], 64);
+  EXPECT_EQ(refusal(Dialect::kTorchtitan, start + "data_parallel_replicate_degree = 8\n"
+                                                  "tensor_parallel_degree = 8\n"),
+            "D004 line 8");
+}
+
+TEST(ImportTorchtitan, WhatItCannotSayIsRefusedAtTheLine) {
+  const auto refused = [](const std::string& line) {
+    return refusal(Dialect::kTorchtitan, "[parallelism]\npipeline_parallel_degree = 2\n" + line);
+  };
+  EXPECT_EQ(refused("tensor_parallel_degree = two"), "D003 line 3");
+  EXPECT_EQ(refused("pipeline_parallel_schedule = \"PipelineScheduleMulti\""), "D006 line 3");
+  EXPECT_EQ(refused("fsdp_reshard_after_forward = \"maybe\""), "D003 line 3");
+  EXPECT_EQ(refused("[activation_checkpoint]\nmode = \"memory_budget\""), "D006 line 4");
+  EXPECT_EQ(refused("[model]\nname = \"llama4\"\nflavor = \"17bx16e\""), "accepted");
+}
+
+// What an export says it reads back.
+TEST(ImportTorchtitan, ReadsWhatIsExported) {
+  const std::vector<std::vector<Override>> layouts = {
+      {{"strategy.fsdp", "8"}},
+      {{"strategy.fsdp", "4"}, {"strategy.dp", "2"}, {"strategy.recompute", "ops"}},
+      {{"strategy.dp", "8"}, {"strategy.zero_stage", "0"}, {"strategy.recompute", "none"}},
+      {{"strategy.tp", "2"},
+       {"strategy.sequence_parallel", "true"},
+       {"strategy.tensor.overlap", "ring"},
+       {"strategy.fsdp", "4"}},
+      {{"strategy.cp", "2"}, {"strategy.context.kind", "ring"}, {"strategy.fsdp", "4"}},
+      {{"strategy.pp", "2"},
+       {"strategy.fsdp", "4"},
+       {"strategy.pipeline.schedule", "gpipe"},
+       {"strategy.recompute.kind", "full"},
+       {"strategy.recompute.every", "2"}},
+      {{"strategy.pp", "4"},
+       {"strategy.fsdp", "2"},
+       {"strategy.pipeline.schedule", "zb-v"},
+       {"strategy.pipeline.chunks", "2"},
+       {"strategy.fsdp_options.reshard_after_forward", "false"}},
+      {{"strategy.fsdp", "8"},
+       {"workload.precision", R"({"matmul": "fp8", "narrow_weights": "gathered"})"},
+       {"strategy.offload.optimizer", "cpu"},
+       {"strategy.offload.parameters", "cpu"}}};
+  for (const std::vector<Override>& layout : layouts) {
+    std::vector<Override> all = {{"strategy", "{}"}, {"framework", "torchtitan"}};
+    all.insert(all.end(), layout.begin(), layout.end());
+    const Scenario s =
+        load_scenario(PLAIT_SOURCE_DIR "/scenarios/llama/llama-3.1-8b-8xh100-fsdp.json", all);
+    const Settings settings = settings_of(s, Dialect::kTorchtitan, Launcher::kNone);
+    const std::string text = render(settings, Launcher::kNone);
+    ASSERT_EQ(detect_dialect(text, "file"), Dialect::kTorchtitan);
+    const Scenario back = import_test::imported(Dialect::kTorchtitan, text,
+                                                R"({"workload": {}, "cluster": "hgx-h100"})");
+    auto expected = nlohmann::json::parse(s.canonical_json),
+         found = nlohmann::json::parse(back.canonical_json);
+    for (nlohmann::json* j : {&expected, &found}) {  // as numbers of stages or by themselves
+      for (const char* key : {"stage_layers", "first_stage_layers", "last_stage_layers"}) {
+        (*j)["strategy"]["pipeline"].erase(key);
+      }
+    }
+    for (const std::string& path : settings.said) {
+      const nlohmann::json::json_pointer at("/" + [&] {
+        std::string steps = path;
+        std::ranges::replace(steps, '.', '/');
+        return steps;
+      }());
+      const auto a = expected.contains(at) ? expected[at] : nlohmann::json();
+      const auto b = found.contains(at) ? found[at] : nlohmann::json();
+      EXPECT_EQ(a, b) << path << "\n" << text;
+    }
+  }
+}
+
+}  // namespace plait::import_torchtitan_test
