@@ -135,7 +135,8 @@ TEST(ImportTorchtitan, ReadsWhatIsExported) {
       {{"strategy.fsdp", "8"}},
       {{"strategy.fsdp", "4"}, {"strategy.dp", "2"}, {"strategy.recompute", "ops"}},
       {{"strategy.dp", "8"}, {"strategy.zero_stage", "0"}, {"strategy.recompute", "none"}},
-      {{"strategy.tp", "2"},
+      {{"framework", "torchtitan-2025"},  // which compiles, as this overlap wants
+       {"strategy.tp", "2"},
        {"strategy.sequence_parallel", "true"},
        {"strategy.tensor.overlap", "ring"},
        {"strategy.fsdp", "4"}},
