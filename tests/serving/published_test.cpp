@@ -83,13 +83,19 @@ ServedModel on_pcie(const Model& model, const std::string& device, std::int64_t 
 
 Step one_token(std::int64_t context) { return {{}, {1, 1, context}, 1}; }
 
-// llama.cpp: what is on the processor takes its bytes over DRAM's bandwidth.
-TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
-  ServedModel s = on_pcie(*find_preset("llama-2-7b"), "rtx-3090-ti", 1, "core-i9-13900k");
+/// In Q4_0 by llama.cpp of 2023 and 2024, on the machine of its llama-bench.
+ServedModel in_q4_0(const char* model) {
+  ServedModel s = on_pcie(*find_preset(model), "rtx-3090-ti", 1, "core-i9-13900k");
   s.precision.activations = s.precision.kv_cache = DType::kFp16;
   s.precision.weights = WeightFormat::kQ4_0, s.precision.head = WeightFormat::kQ6K;
   s.precision.fused_attention = false;
   s.costs.kernels.qkv = s.costs.kernels.gate = s.costs.kernels.activation = Fusion::kEager;
+  return s;
+}
+
+// llama.cpp: what is on the processor takes its bytes over DRAM's bandwidth.
+TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
+  ServedModel s = in_q4_0("llama-2-7b");
   const nlohmann::json file = published("llama-bench.json");
   for (const auto& row : file.at("rows")) {
     LayerRule rule;
@@ -119,7 +125,7 @@ TEST(PublishedServing, TokensPerSecondOverGpuLayersOfToday) {
     LayerRule rule;
     rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = row["gpu_layers"];
     s.layout.map = deal_layers(s, rule, {}, {});
-    const double seconds = to_seconds(time_step(s, one_token(256)).total()).value;
+    const double seconds = to_seconds(time_step(s, one_token(64)).total()).value;
     const double error = compared(fmt::format("qwen-2.5-14b, rtx-5060-ti, ngl {}", rule.gpu_layers),
                                   1 / seconds, row["generation"]);
     EXPECT_LT(std::abs(error), 0.15);
@@ -128,11 +134,7 @@ TEST(PublishedServing, TokensPerSecondOverGpuLayersOfToday) {
 
 // Prompts: layers off the device are copied to it, from the mapped file.
 TEST(PublishedServing, PromptsOverGpuLayers) {
-  ServedModel s = on_pcie(*find_preset("llama-2-70b"), "rtx-3090-ti", 1, "core-i9-13900k");
-  s.precision.activations = s.precision.kv_cache = DType::kFp16;
-  s.precision.weights = WeightFormat::kQ4_0, s.precision.head = WeightFormat::kQ6K;
-  s.precision.fused_attention = false;
-  s.costs.kernels.qkv = s.costs.kernels.gate = s.costs.kernels.activation = Fusion::kEager;
+  ServedModel s = in_q4_0("llama-2-70b");
   copy_pageable(s.cluster);
   const nlohmann::json file = published("llama-prompts.json");
   for (const auto& row : file.at("rows")) {
