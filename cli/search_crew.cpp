@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "core/error.h"
@@ -101,14 +102,14 @@ class Follower {
   Follower(Transport& transport, std::int64_t rank) : transport_(transport), rank_(rank) {}
 
   bool busy() const { return piece_.has_value(); }
-  void begin(const Question& q, Piece piece) {
+  /// Its answers will be in `out`, which has room for all of the question's.
+  void begin(const Question& q, Piece piece, std::span<Answer> out) {
     piece_ = piece;
     question_ = part_of(q, piece);
     heading_ = {Heading::Kind::kQuestion, q.kind, q.limit, static_cast<std::int64_t>(piece.count)};
-    answers_.resize(piece.count);
     transfers_ = {transfer(Flow::kOut, rank_, kHeadingTag, &heading_, 1),
                   transfer(Flow::kOut, rank_, kLayoutsTag, question_.layouts.data(), piece.count),
-                  transfer(Flow::kIn, rank_, kAnswersTag, answers_.data(), piece.count)};
+                  transfer(Flow::kIn, rank_, kAnswersTag, &out[piece.first], piece.count)};
     for (BytesOnTheWay& t : transfers_) transport_.start(t);
   }
   /// The piece that it has done since it was last asked.
@@ -116,7 +117,6 @@ class Follower {
     if (!busy() || !std::ranges::all_of(transfers_, &BytesOnTheWay::done)) return std::nullopt;
     return std::exchange(piece_, std::nullopt);
   }
-  const Answers& answers() const { return answers_; }
 
  private:
   Transport& transport_;
@@ -124,7 +124,6 @@ class Follower {
   std::optional<Piece> piece_;
   Question question_;
   Heading heading_;
-  Answers answers_;
   std::array<BytesOnTheWay, 3> transfers_;
 };
 
@@ -137,34 +136,35 @@ class RankCrew : public Crew {
     }
   }
 
-  Answers ask(const Question& q, const Heard& heard) override {
-    Answers out(q.layouts.size());
+  void ask(const Question& q, std::span<Answer> out, const Heard& heard) override {
     Pieces pieces(q, transport_.ranks(), threads_);
-    const auto enter = [&](Piece piece, const Answers& answers) {
-      std::ranges::copy(answers, out.begin() + static_cast<std::ptrdiff_t>(piece.first));
+    const auto enter = [&](Piece piece) {
       const std::lock_guard lock(mutex_);
-      for (std::size_t i = 0; heard && i < piece.count; ++i) heard(piece.first + i, answers[i]);
+      for (std::size_t i = 0; heard && i < piece.count; ++i) {
+        heard(piece.first + i, out[piece.first + i]);
+      }
     };
     std::exception_ptr error;
     {
-      const std::jthread own([&] { work_own_pieces(q, pieces, enter, error); });
+      const std::jthread own([&] { work_own_pieces(q, pieces, out, enter, error); });
       try {
-        lead(q, pieces, enter);
+        lead(q, pieces, out, enter);
       } catch (...) {
         pieces.abandon();
         throw;
       }
     }
     if (error) std::rethrow_exception(error);
-    return out;
   }
 
  private:
   template <class Enter>
-  void work_own_pieces(const Question& q, Pieces& pieces, Enter& enter, std::exception_ptr& error) {
+  void work_own_pieces(const Question& q, Pieces& pieces, std::span<Answer> out, Enter& enter,
+                       std::exception_ptr& error) {
     try {
       while (const std::optional<Piece> piece = pieces.take()) {
-        enter(*piece, work_.answer(part_of(q, *piece), threads_));
+        work_.answer(part_of(q, *piece), threads_, out.subspan(piece->first, piece->count));
+        enter(*piece);
       }
     } catch (...) {
       error = std::current_exception();
@@ -173,13 +173,13 @@ class RankCrew : public Crew {
   }
   /// Keeps the others at work until they have done all that was left.
   template <class Enter>
-  void lead(const Question& q, Pieces& pieces, Enter& enter) {
+  void lead(const Question& q, Pieces& pieces, std::span<Answer> out, Enter& enter) {
     while (true) {
       bool busy = false;
       for (const std::unique_ptr<Follower>& f : followers_) {
-        if (const std::optional<Piece> done = f->done()) enter(*done, f->answers());
+        if (const std::optional<Piece> done = f->done()) enter(*done);
         if (!f->busy()) {
-          if (const std::optional<Piece> piece = pieces.take()) f->begin(q, *piece);
+          if (const std::optional<Piece> piece = pieces.take()) f->begin(q, *piece, out);
         }
         busy = busy || f->busy();
       }
@@ -215,7 +215,8 @@ bool SearchRanks::follow(SearchWork& work, int threads) const {
     BytesOnTheWay in =
         transfer(Flow::kIn, kLeader, kLayoutsTag, q.layouts.data(), q.layouts.size());
     wait(*transport_, in);
-    Answers answers = work.answer(q, threads);
+    Answers answers(q.layouts.size());
+    work.answer(q, threads, answers);
     BytesOnTheWay out = transfer(Flow::kOut, kLeader, kAnswersTag, answers.data(), answers.size());
     wait(*transport_, out);
   }

@@ -126,7 +126,7 @@ SimTime Bounds::slowest_stage(const Layout& l, const Pieces& pieces, Recent& rec
 }
 
 std::int64_t Bounds::microbatches_of_replica(const Layout& l) const {
-  return scenario_.workload.global_batch / (l.replicas() * l.micro_batch);
+  return l.microbatches(scenario_.workload.global_batch);
 }
 
 std::int64_t Bounds::microbatches(const Layout& l) const {

@@ -29,6 +29,10 @@ struct Layout {
 
   /// Ranks that see different sequences.
   std::int64_t replicas() const { return std::int64_t{dp} * fsdp * ep; }
+  /// Of each of them, in a step of `global_batch` sequences.
+  std::int64_t microbatches(std::int64_t global_batch) const {
+    return global_batch / (replicas() * micro_batch);
+  }
 
   bool operator==(const Layout&) const = default;
 };

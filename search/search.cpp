@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "search/frontier.h"
 
@@ -93,7 +94,8 @@ class Run {
   void walk(std::vector<Candidate> round) {
     Question q{.kind = Question::Kind::kCloserBound, .layouts = {}};
     for (const Candidate& c : round) q.layouts.push_back(c.number);
-    const Answers closer = s_.crew_.ask(q, {});
+    Answers closer(q.layouts.size());
+    s_.crew_.ask(q, closer, {});
     for (std::size_t i = 0; i < round.size(); ++i) {
       Candidate& c = round[i];
       c.bound = std::max(c.bound, closer[i].step);
@@ -129,7 +131,8 @@ class Run {
         q.layouts.push_back(c.number);
       }
     }
-    const Answers answers = s_.crew_.ask(q, [&](std::size_t i, const Answer& answer) {
+    Answers answers(q.layouts.size());
+    s_.crew_.ask(q, answers, [&](std::size_t i, const Answer& answer) {
       if (s_.ears_.at_once) s_.ears_.at_once(q.layouts[i], answer);
     });
     for (std::size_t i = 0; i < answers.size(); ++i) s_.known_[q.layouts[i]] = answers[i];
@@ -241,7 +244,7 @@ bool Searcher::bound_all(const std::atomic<bool>* stop) {
     Question q;
     q.layouts.resize(std::min(all - bounded_, kBoundsBetweenLooks));
     std::iota(q.layouts.begin(), q.layouts.end(), static_cast<std::uint32_t>(bounded_));
-    std::ranges::copy(crew_.ask(q, {}), bounds_.begin() + static_cast<std::ptrdiff_t>(bounded_));
+    crew_.ask(q, std::span(bounds_).subspan(bounded_, q.layouts.size()), {});
   }
   return true;
 }

@@ -303,7 +303,12 @@ struct LayoutsOfCut {
   std::vector<Layout> sharings, shapes;
   std::size_t begin = 0;  // of theirs among all
   std::size_t count() const { return sharings.size() * shapes.size(); }
+  Layout layout(std::size_t i) const {
+    return shared_as(sharings[i % sharings.size()], shapes[i / sharings.size()]);
+  }
 };
+/// Layouts that a thread writes at a time.
+constexpr std::size_t kWrittenAtOnce = 16384;
 
 }  // namespace
 
@@ -370,10 +375,11 @@ Layouts all_layouts(const SpaceOf& of, int threads) {
   std::size_t n = 0;
   for (LayoutsOfCut& cut : of_cut) cut.begin = n, n += cut.count();
   Layouts out(n);
-  in_parallel(cuts.size(), threads, [&](std::size_t i) {
-    std::size_t at = of_cut[i].begin;
-    for (const Layout& shape : of_cut[i].shapes) {
-      for (const Layout& sharing : of_cut[i].sharings) out[at++] = shared_as(sharing, shape);
+  in_pieces(n, kWrittenAtOnce, threads, [&](std::size_t, std::size_t begin, std::size_t end) {
+    auto cut = std::ranges::upper_bound(of_cut, begin, {}, &LayoutsOfCut::begin) - 1;
+    for (std::size_t at = begin; at < end; ++cut) {
+      const std::size_t stop = std::min(end, cut->begin + cut->count());
+      for (; at < stop; ++at) out[at] = cut->layout(at - cut->begin);
     }
   });
   return out;

@@ -1,6 +1,10 @@
 #include "search/work.h"
 
+#include <algorithm>
+#include <functional>
 #include <mutex>
+#include <numeric>
+#include <utility>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -22,39 +26,30 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
       bounds_(scenario, costs),
       layouts_(all_layouts(space_in(scenario, space), threads)) {}
 
-Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
-  Answers out(q.layouts.size());
-  const bool bounds = q.kind == Question::Kind::kBound;
-  if (bounds) bound(q.layouts, threads, out);
-  if (q.kind == Question::Kind::kCloserBound) {
-    bounds_.prepare_memory(layouts_, q.layouts, threads);
-    bounds_.prepare_time(layouts_, q.layouts, threads);
+void SearchWork::answer(const Question& q, int threads, std::span<Answer> out, const Heard& heard) {
+  switch (q.kind) {
+    case Question::Kind::kBound: return bound(q.layouts, threads, out);
+    case Question::Kind::kCloserBound: return bound_closer(q.layouts, threads, out);
+    case Question::Kind::kSimulate: return simulate(q, threads, out, heard);
   }
-  std::mutex mutex;
-  in_parallel(bounds && !heard ? 0 : out.size(), threads, [&](std::size_t i) {
-    const std::uint32_t number = q.layouts[i];
-    if (q.kind == Question::Kind::kCloserBound) out[i].step = bounds_.closer(layouts_[number]);
-    if (q.kind == Question::Kind::kSimulate) out[i] = simulated(number, q.limit);
-    if (!heard) return;
-    const std::lock_guard lock(mutex);
-    heard(i, out[i]);
-  });
-  return out;
 }
 
 /// First the memory: layouts that no device has room for are asked no more.
-void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, Answers& out) {
+void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads,
+                       std::span<Answer> out) {
   bounds_.prepare_memory(layouts_, numbers, threads);
   std::vector<std::vector<std::uint32_t>> fitting(piece_count(numbers.size(), kBoundsAtOnce));
   in_pieces(numbers.size(), kBoundsAtOnce, threads,
             [&](std::size_t p, std::size_t begin, std::size_t end) {
               Bounds::Recent recent;
+              std::vector<std::uint32_t> fit;  // no other thread writes beside it
               for (std::size_t i = begin; i < end; ++i) {
                 const std::optional<Bytes> least = bounds_.memory(layouts_[numbers[i]], recent);
                 out[i] = least ? Answer{0, least->value} : Answer{};
                 const bool fits = least && *least <= bounds_.most_memory();
-                if (fits) fitting[p].push_back(static_cast<std::uint32_t>(i));
+                if (fits) fit.push_back(static_cast<std::uint32_t>(i));
               }
+              fitting[p] = std::move(fit);
             });
   std::size_t count = 0;
   for (const auto& piece : fitting) count += piece.size();
@@ -71,6 +66,41 @@ void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, A
       out[i] = step ? Answer{*step, out[i].memory} : Answer{};
     }
   });
+}
+
+void SearchWork::bound_closer(const std::vector<std::uint32_t>& numbers, int threads,
+                              std::span<Answer> out) {
+  bounds_.prepare_memory(layouts_, numbers, threads);
+  bounds_.prepare_time(layouts_, numbers, threads);
+  in_parallel(numbers.size(), threads,
+              [&](std::size_t i) { out[i] = {.step = bounds_.closer(layouts_[numbers[i]])}; });
+}
+
+void SearchWork::simulate(const Question& q, int threads, std::span<Answer> out,
+                          const Heard& heard) {
+  const std::vector<std::size_t> order = longest_first(q.layouts);
+  std::mutex mutex;
+  in_parallel(order.size(), threads, [&](std::size_t nth) {
+    const std::size_t i = order[nth];
+    out[i] = simulated(q.layouts[i], q.limit);
+    if (!heard) return;
+    const std::lock_guard lock(mutex);
+    heard(i, out[i]);
+  });
+}
+
+/// By the passes of a rank, for each of which a simulation takes about as long: the thread with the
+/// last one keeps the others waiting no longer than that one takes.
+std::vector<std::size_t> SearchWork::longest_first(
+    const std::vector<std::uint32_t>& numbers) const {
+  const auto passes = [&](std::size_t i) {
+    const Layout& l = layouts_[numbers[i]];
+    return l.chunks * l.microbatches(scenario_.workload.global_batch);
+  };
+  std::vector<std::size_t> order(numbers.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater{}, passes);
+  return order;
 }
 
 Answer SearchWork::simulated(std::uint32_t number, SimTime limit) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "core/filled_later.h"
@@ -38,7 +39,7 @@ struct Answer {
 
 using Answers = FilledLater<Answer>;
 
-/// Hears the answer of question.layouts[i] as soon as it is known; one call at a time.
+/// Hears of a simulation, of question.layouts[i], as soon as it is done; one call at a time.
 using Heard = std::function<void(std::size_t i, const Answer&)>;
 
 /// The layouts of a space, and what a process works out about them.
@@ -53,11 +54,16 @@ class SearchWork {
   const Layouts& layouts() const { return layouts_; }
   /// Of those that were simulated here.
   const KeptSteps& kept() const { return kept_; }
-  /// On `threads` threads; one question at a time. The same answers for any number of threads.
-  Answers answer(const Question& question, int threads, const Heard& heard = {});
+  /// Writes what is to be said of question.layouts[i] to out[i], on `threads` threads; one question
+  /// at a time. The same answers for any number of threads.
+  void answer(const Question& question, int threads, std::span<Answer> out,
+              const Heard& heard = {});
 
  private:
-  void bound(const std::vector<std::uint32_t>& numbers, int threads, Answers& out);
+  void bound(const std::vector<std::uint32_t>& numbers, int threads, std::span<Answer> out);
+  void bound_closer(const std::vector<std::uint32_t>& numbers, int threads, std::span<Answer> out);
+  void simulate(const Question& question, int threads, std::span<Answer> out, const Heard& heard);
+  std::vector<std::size_t> longest_first(const std::vector<std::uint32_t>& numbers) const;
   Answer simulated(std::uint32_t number, SimTime limit);
 
   const Scenario& scenario_;
@@ -71,16 +77,16 @@ class SearchWork {
 class Crew {
  public:
   virtual ~Crew() = default;
-  /// answers[i] is of question.layouts[i].
-  virtual Answers ask(const Question& question, const Heard& heard) = 0;
+  /// Writes what is to be said of question.layouts[i] to out[i].
+  virtual void ask(const Question& question, std::span<Answer> out, const Heard& heard) = 0;
 };
 
 /// Threads of this process.
 class ThreadCrew : public Crew {
  public:
   ThreadCrew(SearchWork& work, int threads) : work_(work), threads_(threads) {}
-  Answers ask(const Question& question, const Heard& heard) override {
-    return work_.answer(question, threads_, heard);
+  void ask(const Question& question, std::span<Answer> out, const Heard& heard) override {
+    work_.answer(question, threads_, out, heard);
   }
 
  private:

@@ -1,7 +1,11 @@
 #include "prediction/search/answer.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <iterator>
+#include <limits>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -38,6 +42,22 @@ void put_first_if_best(const SearchQuestion& q, SearchReport& out) {
   if (out.best.size() > q.best) out.best.pop_back();
 }
 
+/// By the calls of their plans, which their reports are made from: a thread with the last one keeps
+/// the others waiting for a short one.
+std::vector<std::size_t> longest_first(const std::vector<Ranked>& best) {
+  const auto calls = [&](std::size_t i) {
+    const EvaluatedStep* step = best[i].found.step.get();
+    if (step == nullptr) return std::numeric_limits<std::size_t>::max();  // to be simulated first
+    std::size_t n = 0;
+    for (const Program& p : step->plan.programs) n += p.calls.size();
+    return n;
+  };
+  std::vector<std::size_t> order(best.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater{}, calls);
+  return order;
+}
+
 }  // namespace
 
 std::vector<Ranked> search_machines(const SearchQuestion& q, const Machines& machines,
@@ -67,10 +87,13 @@ void report_rows(const SearchQuestion& q, const Machines& machines, const std::v
   say_why(out, machines.studies.front()->scenario());
   const Study& guided = machines.as_written ? *machines.as_written : *machines.studies.front();
   std::vector<SearchRow> rows(best.size());
+  const std::vector<std::size_t> order = longest_first(best);
   in_parallel(best.size() + 2, q.jobs, [&](std::size_t i) {
-    if (i == 0) out.rule_of_thumb = guided.guides();  // the longest first
+    if (i == 0) out.rule_of_thumb = guided.guides();  // which are to be simulated
     if (i == 1 && machines.as_written) out.own = machines.as_written->own();
-    if (i >= 2) rows[i - 2] = machines.studies[best[i - 2].study]->row(best[i - 2].found);
+    if (i < 2) return;
+    const std::size_t row = order[i - 2];
+    rows[row] = machines.studies[best[row].study]->row(best[row].found);
   });
   const std::string too_late = leave_the_best(q, rows);
   if (out.nothing.empty()) out.nothing = too_late;

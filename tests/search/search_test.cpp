@@ -82,9 +82,9 @@ RC_GTEST_PROP(Search, ThreadsChangeNothing, ()) {
 class CountingCrew : public Crew {
  public:
   explicit CountingCrew(SearchWork& work) : work_(work) {}
-  Answers ask(const Question& q, const Heard& heard) override {
+  void ask(const Question& q, std::span<Answer> out, const Heard& heard) override {
     if (q.kind == Question::Kind::kSimulate) simulated += q.layouts.size();
-    return work_.answer(q, 1, heard);
+    work_.answer(q, 1, out, heard);
   }
   std::size_t simulated = 0;
 
