@@ -18,6 +18,7 @@
 #include "scenarios/dialects/peft.h"
 #include "scenarios/dialects/torchtitan.h"
 #include "scenarios/dialects/vllm.h"
+#include "scenarios/dialects/vllm_config.h"
 #include "scenarios/file_kind.h"
 
 namespace plait {
@@ -140,7 +141,8 @@ void warn_unread(const std::vector<std::string>& names, std::vector<std::string>
 namespace {
 
 constexpr std::string_view kImportable =
-    "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, torchtitan's "
+    "Megatron-LM, vLLM or llama.cpp arguments, vLLM's YAML, ds_config.json, adapter_config.json, "
+    "torchtitan's "
     "TOML, or Accelerate's YAML or JSON";
 
 /// Of JSON. Throws D001 where it says itself that it is something else.
@@ -198,7 +200,7 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
        fmt::format("nothing in the file is of the dialect {}: {}", row.name, row.target),
        {file, 0, 0, ""},
        "one option or key of that program at least",
-       "name the dialect that the file is in with --from, or leave --from out"});
+       "name the dialect that the file is in: --from"});
 }
 
 Dialect detect_dialect(const std::string& marked, const std::string& file) {
@@ -217,6 +219,7 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
   if (is_of_torchtitan(text)) return Dialect::kTorchtitan;
   if (has("distributed_type:")) return Dialect::kAccelerate;
   if (llama_cpp::starts(text)) return Dialect::kLlamaCpp;
+  if (vllm::is_config(text)) return Dialect::kVllm;
   if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;
   if (has("-model-parallel-size") || has("--num-layers") || has("--micro-batch-size")) {
     return Dialect::kMegatronCore;

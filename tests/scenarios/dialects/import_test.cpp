@@ -354,6 +354,13 @@ TEST(ImportDeepSpeed, RefusesAtTheLine) {
   EXPECT_EQ(refused("{\n"), "J005 line 2");
 }
 
+TEST(Import, AnotherWordIsNoSlip) {
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--vocab-size 100 --num-layers 2 --vocab-file v"),
+            "W007: not read: --vocab-file\n");
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--vocab-sise 100 --num-layers 2"),
+            "W007: not read: --vocab-sise (did you mean --vocab-size?)\n");
+}
+
 // ---- Which dialect ----
 
 TEST(Import, TellsDialectsApart) {
