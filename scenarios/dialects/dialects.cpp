@@ -188,6 +188,42 @@ void refuse_modelfile(const std::string& text, const std::string& file) {
                     "give the options of llama-server"});
 }
 
+/// YAML of programs that is not read, by keys at the begin of a line or behind blanks.
+struct OtherYaml {
+  std::string_view key, program, cure;
+};
+constexpr std::string_view kNamesAnother =
+    "import the file of DeepSpeed or Accelerate that it names, and give the model and the batch "
+    "with "
+    "--base";
+constexpr std::string_view kSameSizes =
+    "write its sizes as Megatron-LM's options: --tensor-model-parallel-size 4, "
+    "--micro-batch-size 1 and so on";
+constexpr std::array<OtherYaml, 3> kOtherYaml = {{
+    {"base_model: ", "of axolotl", kNamesAnother},
+    {"model_name_or_path: ", "of LLaMA-Factory or TRL", kNamesAnother},
+    {"tensor_model_parallel_size: ", "of NeMo or Megatron-Bridge", kSameSizes},
+}};
+
+/// D001.
+void refuse_other_yaml(const std::string& text, const std::string& file) {
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
+    for (const OtherYaml& other : kOtherYaml) {
+      if (!line.starts_with(other.key)) continue;
+      throw InputError(
+          {"D001",
+           fmt::format("the file looks like YAML {}, which is not read", other.program),
+           {file, number, 0, ""},
+           std::string(kImportable),
+           std::string(other.cure)});
+    }
+  }
+}
+
 }  // namespace
 
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
@@ -224,6 +260,7 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
   if (has("-model-parallel-size") || has("--num-layers") || has("--micro-batch-size")) {
     return Dialect::kMegatronCore;
   }
+  refuse_other_yaml(text, file);
   throw InputError({"D001",
                     "the content is of no format that can be imported",
                     {file, 0, 0, ""},

@@ -10,6 +10,7 @@
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/manifest.h"
 #include "scenarios/dialects/script_variables.h"
 #include "scenarios/dialects/vllm_checkpoint.h"
 #include "scenarios/dialects/vllm_config.h"
@@ -38,10 +39,15 @@ constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
 std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
                                 std::vector<std::string>& warnings) {
   if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
-  std::vector<ShellWord> words = shell_words(text, file, &warnings);
-  const auto program = std::ranges::find_if(words, [](const ShellWord& w) {
+  std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
+  const auto names_it = [](const ShellWord& w) {
     return w.text.find("vllm") != std::string::npos && !w.text.starts_with('-');
-  });
+  };
+  const auto starts = [&](const ShellWord& w, const ShellWord& next) {
+    return names_it(w) && next.text == "serve";
+  };
+  auto program = std::ranges::adjacent_find(words, starts);
+  if (program == words.end()) program = std::ranges::find_if(words, names_it);
   if (program == words.end()) return with_names(std::move(words), kAliases);
   const auto is_short = [](const ShellWord& w) {
     return w.text.starts_with('-') && !w.text.starts_with("--");

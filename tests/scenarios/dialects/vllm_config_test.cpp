@@ -50,4 +50,20 @@ TEST(VllmConfig, OtherYamlIsNone) {
   EXPECT_THROW(detect_dialect("base_model: a/b\nmodel:\n  name: c\n", "f"), InputError);
 }
 
+// Containers of Kubernetes.
+TEST(VllmManifest, ItemsOfListsAreWords) {
+  const char* const machine = R"({"cluster": "hgx-h100"})";
+  const std::string image = "containers:\n- name: a\n  image: vllm/vllm-openai:latest\n";
+  const std::string items = image +
+                            "  args:\n  - \"--model\"\n  - \"Qwen/Qwen3-8B\"\n"
+                            "  - \"--tensor-parallel-size\"\n  - \"2\"\n  - --max-num-seqs=8\n";
+  EXPECT_EQ(imported(Dialect::kVllm, items, machine).strategy.mesh[Axis::kTp], 2);
+  EXPECT_EQ(imported(Dialect::kVllm, items, machine).serving->limits.max_sequences, 8);
+  const std::string command = image +
+                              "  command: [\"/bin/sh\", \"-c\"]\n  args: [\n    \"vllm serve "
+                              "Qwen/Qwen3-8B --tensor-parallel-size 4\"\n  ]\n";
+  EXPECT_EQ(imported(Dialect::kVllm, command, machine).model.name, "qwen3-8b");
+  EXPECT_EQ(imported(Dialect::kVllm, command, machine).strategy.mesh[Axis::kTp], 4);
+}
+
 }  // namespace plait::vllm_config_test
