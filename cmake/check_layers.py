@@ -5,7 +5,8 @@ grows past the line limit. Usage: check_layers.py [ROOT]. Exit code 1 and one li
 
 import re
 import sys
-from pathlib import Path
+
+from run_check import run_check
 
 # Folder -> the other folders whose headers it may include. Folders of ANYTHING see all of them.
 CORE = {"core"}
@@ -100,17 +101,5 @@ def check(root):
     return offences, files
 
 
-def main():
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    offences, files = check(root)
-    if files == 0:
-        offences.append(f"{root}: no source files found")
-    for offence in offences:
-        print(offence)
-    if not offences:
-        print(f"layers: {files} files keep to the rules")
-    return 1 if offences else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_check(check, "layers: {} files keep to the rules", "source files"))

@@ -6,9 +6,9 @@ nested classes, declarations without a body, specialisations of templates, anony
 
 import re
 import sys
-from pathlib import Path
 
 from check_layers import source_files
+from run_check import run_check
 
 SKIPPED = r"//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*"  # comments, directives of the preprocessor
 LITERAL = r"""(?:u8|[uUL])?R"(?P<end>[^\s(]*)\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'"""
@@ -94,17 +94,5 @@ def check(root):
     return offences, len(first)
 
 
-def main():
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    offences, count = check(root)
-    if count == 0:
-        offences.append(f"{root}: no classes found")
-    for offence in offences:
-        print(offence)
-    if not offences:
-        print(f"names: {count} classes and enums have names of their own")
-    return 1 if offences else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_check(check, "names: {} classes and enums have names of their own", "classes"))

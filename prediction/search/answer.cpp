@@ -1,5 +1,8 @@
 #include "prediction/search/answer.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -16,6 +19,17 @@ namespace {
 constexpr const char* kNothingDivides =
     "NO LAYOUT: no sizes that may be chosen multiply to the devices and divide the batch, the "
     "sequence, and the model's heads and layers";
+
+/// Sizes that others may be chosen for, each alone, on the first machine.
+std::string nothing_divides(const Machines& machines) {
+  std::vector<std::string> sizes;
+  for (const FreedSize& size : machines.studies.front()->freed()) {
+    sizes.push_back(fmt::format("{} is to be {}, and with all else as asked can be {}", size.field,
+                                fmt::join(size.asked, ", "), fmt::join(size.others, ", ")));
+  }
+  if (sizes.empty()) return kNothingDivides;
+  return fmt::format("NO LAYOUT: {}", fmt::join(sizes, "; or "));
+}
 
 constexpr const char* kNotYet = "ENDED BEFORE A LAYOUT THAT FITS WAS FOUND";
 
@@ -98,7 +112,7 @@ void report_rows(const SearchQuestion& q, const Machines& machines, const std::v
   const std::string too_late = leave_the_best(q, rows);
   if (out.nothing.empty()) out.nothing = too_late;
   const SearchCounts& c = out.counts;
-  if (out.nothing.empty() && c.considered == 0) out.nothing = kNothingDivides;
+  if (out.nothing.empty() && c.considered == 0) out.nothing = nothing_divides(machines);
   const bool all_refused = c.refused > 0 && c.simulated == 0;
   if (out.nothing.empty() && all_refused && c.open == 0) out.nothing = kNotPlanned;
   if (out.nothing.empty() && out.counts.open > 0) out.nothing = kNotYet;

@@ -15,6 +15,7 @@
 #include "prediction/search/question.h"
 #include "reports/search.h"
 #include "scenarios/open.h"
+#include "search/freed_sizes.h"
 #include "search/held_fields.h"
 #include "search/open_space.h"
 #include "search/search.h"
@@ -36,6 +37,8 @@ class Study {
   bool is_written(const OpenScenario& own) const;
   /// Fields that might have several values and have one in all layouts.
   std::vector<HeldField> held_fields() const { return plait::held_fields(open_, space_); }
+  /// Where it has no layouts: sizes that keep them away.
+  std::vector<FreedSize> freed() const { return freed_sizes(space_in(open_.scenario, space_)); }
   /// But for options without effect (W001): they are what is searched.
   std::vector<std::string> warnings() const;
   /// What is searched, to the last bit: spaces of one text have the same layouts with the same

@@ -5,9 +5,8 @@
 #include <iterator>
 #include <tuple>
 
+#include "core/capped_product.h"
 #include "core/json.h"
-#include "core/parse_number.h"
-#include "core/spelling.h"
 #include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/yaml_map.h"
@@ -30,7 +29,7 @@ const std::vector<std::string> kShardings = {"FULL_SHARD",
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : file_(file), entries_(read_yaml_map(text, file)), asked_(entries_.size()) {}
+      : file_(file), entries_(read_yaml_map(text, file)) {}
 
   Imported read() {
     const std::string type =
@@ -49,64 +48,31 @@ class Reading {
       give("distributed_type", "strategy.zero_stage", "0");
     }
     replicas();
-    out_.foreign = std::ranges::count(asked_, true) == 0;
+    out_.foreign = entries_.knows_none();
     report_unread();
     return std::move(out_);
   }
 
  private:
-  const YamlEntry* find(std::string_view path) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].path != path) continue;
-      asked_[i] = true;
-      return entries_[i].text.empty() ? nullptr : &entries_[i];
-    }
-    return nullptr;
-  }
+  const ConfigEntry* find(std::string_view path) { return entries_.find(path); }
   void give(std::string_view by, std::string path, std::string json) {
-    const YamlEntry* entry = find(by);
+    const ConfigEntry* entry = find(by);
     out_.give(std::move(path), std::move(json), entry == nullptr ? 0 : entry->line);
   }
-  Where at_key(std::string_view path) { return at(*find(path)); }
-  Where at(const YamlEntry& e) const { return {file_, e.line, 0, e.path}; }
-  [[noreturn]] void malformed(const YamlEntry& e, const std::string& expected) const {
-    throw InputError({"D003", fmt::format("{} is \"{}\"", e.path, e.text), at(e), expected,
-                      "correct the value"});
-  }
+  Where at_key(std::string_view path) { return entries_.at(*find(path)); }
   [[noreturn]] void refuse_other(std::string_view path, const std::string& instead) {
-    const YamlEntry& e = *find(path);
+    const ConfigEntry& e = *find(path);
     throw InputError({"D006", fmt::format("{} is {}: the settings are elsewhere", e.path, e.text),
-                      at(e), "settings in this file", "import " + instead});
+                      entries_.at(e), "settings in this file", "import " + instead});
   }
 
   std::int64_t integer(std::string_view path, std::int64_t otherwise) {
-    const YamlEntry* e = find(path);
-    if (e == nullptr) return otherwise;
-    const auto value = parse_number<std::int64_t>(e->text);
-    if (!value || *value < 0 || *value > 1 << 24) malformed(*e, "an integer");
-    return *value;
+    return entries_.integer(find(path), otherwise, 0, 1 << 24);
   }
-  double number(const YamlEntry& e) const {
-    const auto value = parse_number<double>(e.text);
-    if (!value || *value < 0 || *value >= 1e9) malformed(e, "a number from 0");
-    return *value;
-  }
-  bool flag(std::string_view path, bool otherwise) {
-    const YamlEntry* e = find(path);
-    if (e == nullptr) return otherwise;
-    const std::string word = lower_case(e->text);
-    if (word == "true" || word == "yes") return true;
-    if (word == "false" || word == "no") return false;
-    malformed(*e, "true or false");
-  }
+  bool flag(std::string_view path, bool otherwise) { return entries_.flag(find(path), otherwise); }
   std::string one_of(std::string_view path, const std::vector<std::string>& names,
                      const std::string& otherwise) {
-    const YamlEntry* e = find(path);
-    if (e == nullptr) return otherwise;
-    if (std::ranges::count(names, e->text) == 0) {
-      malformed(*e, fmt::format("one of {}", fmt::join(names, ", ")));
-    }
-    return e->text;
+    return entries_.one_of(find(path), names, otherwise);
   }
 
   void machine() {
@@ -115,7 +81,7 @@ class Reading {
     if (processes == 0) return;
     if (processes % machines_ != 0) {
       throw InputError({"D004", fmt::format("{} processes on {} machines", processes, machines_),
-                        at(*find("num_processes")), "as many processes on each machine",
+                        at_key("num_processes"), "as many processes on each machine",
                         "correct num_processes or num_machines"});
     }
     per_machine_ = processes / machines_;
@@ -147,7 +113,7 @@ class Reading {
     give(exchanges > 1 ? sp : cp, "strategy.cp", std::to_string(rings * exchanges));
     // DeepSpeed's sequence parallelism exchanges tokens for heads (arXiv 2309.14509).
     if (exchanges > 1) give(sp, "strategy.context.kind", R"("ulysses")");
-    splits_ = ranks_at(tp) * rings * exchanges;
+    splits_ = capped_product({ranks_at(tp), rings, exchanges});
     copies_ = std::max<std::int64_t>(integer(at + "dp_replicate_size", 1), 1);
     shards_ = integer(at + "dp_shard_size", 0);
   }
@@ -187,7 +153,7 @@ class Reading {
   }
   void sharding(const std::string& at, std::int64_t version) {
     std::string by = at + "reshard_after_forward";
-    const YamlEntry* entry = find(by);
+    const ConfigEntry* entry = find(by);
     // FSDP1 takes its strategy from this key too (utils/dataclasses.py,
     // FullyShardedDataParallelPlugin.__post_init__).
     const bool names_one =
@@ -248,17 +214,17 @@ class Reading {
   std::string ds_config(const std::string& at) {
     lines_ = {0};
     const auto key = [&](const std::string& by, const std::string& text) {
-      const YamlEntry* entry = find(by);
+      const ConfigEntry* entry = find(by);
       lines_.push_back(entry == nullptr ? 0 : entry->line);
       return text + "\n";
     };
     std::string out;
     const std::string steps = "gradient_accumulation_steps", clipping = "gradient_clipping";
-    if (const YamlEntry* e = find(at + steps); e != nullptr && e->text != "auto") {
+    if (const ConfigEntry* e = find(at + steps); e != nullptr && e->text != "auto") {
       out += key(at + steps, fmt::format(R"("{}": {},)", steps, integer(at + steps, 1)));
     }
-    if (const YamlEntry* e = find(at + clipping); e != nullptr && e->text != "auto") {
-      out += key(at + clipping, fmt::format(R"("{}": {},)", clipping, number(*e)));
+    if (const ConfigEntry* e = find(at + clipping); e != nullptr && e->text != "auto") {
+      out += key(at + clipping, fmt::format(R"("{}": {},)", clipping, entries_.number(e, 0)));
     }
     const bool fp16 = weights_ == "fp16", bf16 = weights_ == "bf16";
     out += key("mixed_precision",
@@ -282,10 +248,11 @@ class Reading {
   }
 
   void replicas() {
-    const std::int64_t devices = machines_ * per_machine_, ranks = copies_ * shards_ * splits_;
+    const std::int64_t devices = machines_ * per_machine_,
+                       ranks = capped_product({copies_, shards_, splits_});
     if (devices > 0 && shards_ > 0 && devices != ranks) {
       throw InputError({"D004", fmt::format("{} processes, and {} ranks", devices, ranks),
-                        at(*find("num_processes")), "sizes whose product is num_processes",
+                        at_key("num_processes"), "sizes whose product is num_processes",
                         "correct parallelism_config or num_processes"});
     }
     out_.rest_shards = stage_ >= 2;
@@ -317,16 +284,11 @@ class Reading {
                              "fsdp_config.fsdp_state_dict_type"}) {
       find(name);
     }
-    std::vector<std::string> unread;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!asked_[i]) unread.push_back(entries_[i].path);
-    }
-    warn_unread(unread, out_.warnings);
+    entries_.report_unread(out_.warnings);
   }
 
   std::string file_;
-  std::vector<YamlEntry> entries_;
-  std::vector<bool> asked_;
+  ConfigEntries entries_;
   std::int64_t machines_ = 1, per_machine_ = 0, copies_ = 1, shards_ = 0, splits_ = 1;
   int stage_ = 3;
   std::string weights_;     // their type

@@ -27,6 +27,28 @@ bool ends_values(const ShellWord& word) {
          t == "python3";
 }
 
+std::vector<std::string> parts_of(const std::string& name) {
+  std::vector<std::string> out = {""};
+  for (const char c : name) {
+    if (c == '-') {
+      out.emplace_back();
+    } else {
+      out.back() += c;
+    }
+  }
+  return out;
+}
+
+/// No word between the dashes is another: --vocab-file is no slip of --vocab-size.
+bool has_its_words(const std::string& name, const std::string& slip) {
+  const std::vector<std::string> a = parts_of(name), b = parts_of(slip);
+  if (a.size() != b.size()) return true;  // a dash is the slip
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (edit_distance(a[i], b[i]) > std::max<std::size_t>(1, a[i].size() / 4)) return false;
+  }
+  return true;
+}
+
 bool same_values(const std::vector<ShellWord>& a, const std::vector<ShellWord>& b) {
   return std::ranges::equal(a, b, {}, &ShellWord::text, &ShellWord::text);
 }
@@ -198,8 +220,9 @@ void Arguments::report_unread(std::vector<std::string>& warnings) const {
   for (const Option& o : options_) {
     if (o.read) continue;
     const std::string slip = slip_of(o.name, known);
-    const std::string name =
-        slip.empty() ? o.name : fmt::format("{} (did you mean {}?)", o.name, slip);
+    const std::string name = slip.empty() || !has_its_words(o.name, slip)
+                                 ? o.name
+                                 : fmt::format("{} (did you mean {}?)", o.name, slip);
     if (std::ranges::count(names, name) == 0) names.push_back(name);
   }
   warn_unread(names, warnings);

@@ -18,6 +18,7 @@
 #include "scenarios/dialects/peft.h"
 #include "scenarios/dialects/torchtitan.h"
 #include "scenarios/dialects/vllm.h"
+#include "scenarios/dialects/vllm_config.h"
 #include "scenarios/file_kind.h"
 
 namespace plait {
@@ -140,7 +141,8 @@ void warn_unread(const std::vector<std::string>& names, std::vector<std::string>
 namespace {
 
 constexpr std::string_view kImportable =
-    "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, torchtitan's "
+    "Megatron-LM, vLLM or llama.cpp arguments, vLLM's YAML, ds_config.json, adapter_config.json, "
+    "torchtitan's "
     "TOML, or Accelerate's YAML or JSON";
 
 /// Of JSON. Throws D001 where it says itself that it is something else.
@@ -186,6 +188,42 @@ void refuse_modelfile(const std::string& text, const std::string& file) {
                     "give the options of llama-server"});
 }
 
+/// YAML of programs that is not read, by keys at the begin of a line or behind blanks.
+struct OtherYaml {
+  std::string_view key, program, cure;
+};
+constexpr std::string_view kNamesAnother =
+    "import the file of DeepSpeed or Accelerate that it names, and give the model and the batch "
+    "with "
+    "--base";
+constexpr std::string_view kSameSizes =
+    "write its sizes as Megatron-LM's options: --tensor-model-parallel-size 4, "
+    "--micro-batch-size 1 and so on";
+constexpr std::array<OtherYaml, 3> kOtherYaml = {{
+    {"base_model: ", "of axolotl", kNamesAnother},
+    {"model_name_or_path: ", "of LLaMA-Factory or TRL", kNamesAnother},
+    {"tensor_model_parallel_size: ", "of NeMo or Megatron-Bridge", kSameSizes},
+}};
+
+/// D001.
+void refuse_other_yaml(const std::string& text, const std::string& file) {
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
+    for (const OtherYaml& other : kOtherYaml) {
+      if (!line.starts_with(other.key)) continue;
+      throw InputError(
+          {"D001",
+           fmt::format("the file looks like YAML {}, which is not read", other.program),
+           {file, number, 0, ""},
+           std::string(kImportable),
+           std::string(other.cure)});
+    }
+  }
+}
+
 }  // namespace
 
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
@@ -198,7 +236,7 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
        fmt::format("nothing in the file is of the dialect {}: {}", row.name, row.target),
        {file, 0, 0, ""},
        "one option or key of that program at least",
-       "name the dialect that the file is in with --from, or leave --from out"});
+       "name the dialect that the file is in: --from"});
 }
 
 Dialect detect_dialect(const std::string& marked, const std::string& file) {
@@ -217,10 +255,12 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
   if (is_of_torchtitan(text)) return Dialect::kTorchtitan;
   if (has("distributed_type:")) return Dialect::kAccelerate;
   if (llama_cpp::starts(text)) return Dialect::kLlamaCpp;
+  if (vllm::is_config(text)) return Dialect::kVllm;
   if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;
   if (has("-model-parallel-size") || has("--num-layers") || has("--micro-batch-size")) {
     return Dialect::kMegatronCore;
   }
+  refuse_other_yaml(text, file);
   throw InputError({"D001",
                     "the content is of no format that can be imported",
                     {file, 0, 0, ""},

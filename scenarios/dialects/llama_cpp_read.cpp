@@ -11,6 +11,7 @@
 #include "scenarios/dialects/llama_cpp_load.h"
 #include "scenarios/dialects/llama_cpp_overrides.h"
 #include "scenarios/dialects/llama_cpp_weights.h"
+#include "scenarios/dialects/manifest.h"
 #include "scenarios/dialects/script_variables.h"
 
 namespace plait::llama_cpp {
@@ -335,7 +336,7 @@ Imported read(const std::string& text, const std::string& file) {
   const std::string_view program = program_in(text);
   Imported out;
   std::vector<ShellWord> words =
-      with_names(without_docker(shell_words(text, file, &out.warnings)), kAliases);
+      with_names(without_docker(shell_words(without_items(text), file, &out.warnings)), kAliases);
   words = program == kBenchmark
               ? first_of_lists(with_names(std::move(words), kOfBenchmark), out.warnings)
               : with_names(std::move(words), kOfAnswers);

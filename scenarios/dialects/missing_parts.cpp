@@ -23,7 +23,13 @@ std::string example_of(const std::vector<std::string>& missing) {
       {"cluster", R"("cluster": {"preset": "hgx-h100", "nodes": 8})"},
   }};
   std::vector<std::string_view> parts;
-  for (const auto& [path, example] : kExamples) {
+  const auto of_model = [](const std::string& m) { return m.starts_with("model"); };
+  // A file that describes the model but for its vocabulary, which is the tokenizer's.
+  const bool vocab_alone = std::ranges::count_if(missing, of_model) == 1 &&
+                           std::ranges::count(missing, "model.vocab") == 1;
+  for (const auto& [path, said] : kExamples) {
+    const bool is_vocab = vocab_alone && path == "model";
+    const std::string_view example = is_vocab ? R"("model": {"vocab": 50304})" : said;
     const auto is_it = [field = path](const std::string& m) { return m.starts_with(field); };
     const bool is_missing = std::ranges::any_of(missing, is_it);
     if (is_missing && std::ranges::count(parts, example) == 0) parts.push_back(example);

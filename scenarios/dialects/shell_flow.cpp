@@ -75,6 +75,8 @@ bool ShellFlow::take_keyword(const ShellWord& word) {
   } else if (text == "{") {
     open(Kind::kGroup, Part::kBody, word.line);
     frames_.back().runs = leads_ = true;
+  } else if (text == "do" || text == "done") {  // of a loop, which is read once
+    leads_ = text == "do";
   } else if (text == "elif" && in_body_of(Kind::kIf)) {
     frames_.back().part = Part::kTest;
     frames_.back().runs = false;

@@ -12,6 +12,10 @@ void ShellUses::add(const std::string& of, const std::vector<std::string>& names
   names_[of].insert(names.begin(), names.end());
 }
 
+void ShellUses::add_all(const ShellUses& part) {
+  for (const auto& [of, names] : part.names_) names_[of].insert(names.begin(), names.end());
+}
+
 /// All that commands have, directly or in what they have.
 std::set<std::string> ShellUses::reached() const {
   std::set<std::string> out;

@@ -16,6 +16,7 @@ class ShellUses {
  public:
   /// The list `of`, or a command ("" ), has the values of `names` in it.
   void add(const std::string& of, const std::vector<std::string>& names);
+  void add_all(const ShellUses& part);
   /// Without the words of lists that no command uses; all where none is used, as in a part of a
   /// script. Those that hold options are noted: "W007: ...".
   std::vector<ShellWord> used(std::vector<ShellWord> words, std::vector<std::string>& notes) const;

@@ -4,24 +4,22 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
-#include <set>
+#include <span>
 #include <utility>
 
 #include "core/error.h"
 #include "scenarios/dialects/dialects.h"
-#include "scenarios/dialects/shell_arithmetic.h"
+#include "scenarios/dialects/shell_cursor.h"
 #include "scenarios/dialects/shell_flow.h"
 #include "scenarios/dialects/shell_uses.h"
+#include "scenarios/dialects/shell_variables.h"
 
 namespace plait {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool ends_word(char c) {
-  return is_space(c) || c == '(' || c == ')' || c == ';' || c == '&' || c == '|' || c == '<' ||
-         c == '>';
+  return is_shell_space(c) || c == '(' || c == ')' || c == ';' || c == '&' || c == '|' ||
+         c == '<' || c == '>';
 }
 
 constexpr std::string_view kCommand = "$(...)";  // what one prints
@@ -38,7 +36,11 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> te
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  Reader(std::string_view text, const std::string& file, int line = 1)
+      : in_(text, line), file_(file) {}
+  /// Of a part of the script that `outer` reads.
+  Reader(std::string_view text, const Reader& outer, int line)
+      : in_(text, line), file_(outer.file_), variables_(outer.variables_) {}
 
   std::vector<ShellWord> read(std::vector<std::string>* warnings) {
     std::vector<ShellWord> words = read();
@@ -50,13 +52,12 @@ class Reader {
 
  private:
   std::vector<ShellWord> read() {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
+    while (!in_.ends()) {
+      const char c = in_.next();
       if (c == '#') {
-        skip_line();
-      } else if (c == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
-        step();
-        step();
+        in_.skip_comment();
+      } else if (in_.ends_line()) {
+        in_.take_line_end();
       } else if (ends_word(c)) {
         separator(c);
       } else {
@@ -67,29 +68,22 @@ class Reader {
     return std::move(words_);
   }
 
-  char step() {
-    if (text_[at_] == '\n') ++line_;
-    return text_[at_++];
-  }
-  void skip_line() {
-    while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-  }
-
   /// Between words: it may end an array or a command.
   void separator(char c) {
+    if (c == '\n') in_.leave_line_end();
     begins_ = begins_ || c == ')' || c == ';' || c == '&' || c == '|';
-    step();
+    in_.step();
     if (in_array_) {
       in_array_ = c != ')';
-      if (!in_array_) end_command(), list_.clear();
+      if (!in_array_) end_command(), list_.clear(), in_.take_broken();
       return;
     }
     const bool begins = starts_ || flow_.tests();
-    if (begins && text_.substr(at_ - 1).starts_with("((")) return test_of_numbers();
+    if (begins && c == '(' && in_.at("(")) return test_of_numbers();
     redirects_ = c == '<' || c == '>' || (redirects_ && c != '\n');
     starts_ = starts_ || c == '\n' || c == ';' || c == '&' || c == '|' || c == '(' || c == ')';
-    const bool twice = at_ < text_.size() && text_[at_] == c && (c == ';' || c == '&' || c == '|');
-    if (twice) step();
+    const bool twice = !in_.ends() && in_.next() == c && (c == ';' || c == '&' || c == '|');
+    if (twice) in_.step();
     if (c == ')') flow_.ends_pattern();
     if (twice && c != ';') flow_.goes_on(c == '&');
     if (twice && c == ';') flow_.ends_branch();
@@ -98,14 +92,16 @@ class Reader {
 
   /// One word; an assignment is remembered and, where its value has several words, taken apart.
   void word() {
-    ShellWord out{.text = {}, .line = line_, .unknown = false};
+    ShellWord out{.text = {}, .line = in_.line(), .unknown = false};
     bool quoted = false;
+    splits_ = false;
+    in_.leave_line_end();
     const bool target = std::exchange(redirects_, false);
     const std::size_t expansions = expansions_;
     expanded_.clear();
     whole_list_ = false;
-    while (at_ < text_.size() && !ends_word(text_[at_])) {
-      quoted = quoted || text_[at_] == '\'' || text_[at_] == '"';
+    while (!in_.ends() && !ends_word(in_.next())) {
+      quoted = quoted || in_.next() == '\'' || in_.next() == '"';
       piece(out);
     }
     const bool plain = !quoted && expansions == expansions_;
@@ -115,9 +111,12 @@ class Reader {
       begins_ = true;
       return;
     }
-    if (first) begin_command(out.text);
+    if (first) begin_command(out);
+    if (lost_) return;
+    if (first && plain && out.text == "for") return loop();
     const std::size_t equals = out.text.find('=');
-    const bool assigns = is_assignment(out.text, equals) && (declares_ || !is_value(out));
+    const bool assigns =
+        !in_array_ && is_assignment(out.text, equals) && (declares_ || !is_value(out));
     if (assigns || out.text.starts_with("--")) warn();
     if (assigns) return assign(out, equals, quoted);
     if (!flow_.runs()) return;
@@ -128,7 +127,8 @@ class Reader {
     if (out.text.empty() && !(quoted && expansions == expansions_)) return;
     const bool of_options = in_array_ && quoted && out.text.starts_with("--") &&
                             out.text.find(' ') < out.text.find('=');
-    const bool of_words = !quoted && !plain && out.text.find(' ') != std::string::npos;
+    if (in_array_) variables_.add_word(list_, out.text);
+    const bool of_words = splits_ || (!quoted && !plain && out.text.find(' ') != std::string::npos);
     if (of_options || of_words) return take_apart(out.text, out.line);
     out.begins = std::exchange(begins_, false);
     out.of = list_;
@@ -136,10 +136,20 @@ class Reader {
     words_.push_back(std::move(out));
   }
 
-  void begin_command(const std::string& word) {
+  void begin_command(const ShellWord& word) {
     end_command();
-    sources_ = is_one_of(word, {"source", "."});
-    declares_ = is_one_of(word, {"declare", "typeset", "local", "export", "readonly"});
+    // Options without a command: those that were to be of the one before.
+    const std::string broken = in_.take_broken();
+    const bool named = !word.text.starts_with("-"), of_command = std::exchange(named_, named);
+    lost_ = !broken.empty() && !named && (lost_ || of_command) && !of_options_ && flow_.runs();
+    if (lost_) {
+      warn_unread(
+          {fmt::format("{} and what follows it (line {}), which are no part of the command, {}",
+                       word.text, word.line, broken)},
+          notes_);
+    }
+    sources_ = is_one_of(word.text, {"source", "."});
+    declares_ = is_one_of(word.text, {"declare", "typeset", "local", "export", "readonly"});
   }
   /// What only a shell could fill in is missed where a program gets options.
   void end_command() {
@@ -152,30 +162,29 @@ class Reader {
     for (auto word = begin; word != words_.end(); ++word) word->nothing = false;
   }
 
+  /// for NAME in WORDS
+  void loop() {
+    const int line = in_.line();
+    Reader inner(in_.rest_of_command(), *this, line);
+    inner.in_loop_ = true;
+    std::vector<ShellWord> words = inner.read();
+    uses_.add_all(inner.uses_);
+    if (words.size() < 3 || words[1].text != "in" || !flow_.runs()) return;
+    std::vector<std::string> values;
+    for (const ShellWord& word : std::span(words).subspan(2)) {
+      if (word.unknown) return variables_.forget(words[0].text);
+      for (std::string& value : expanded_braces(word.text)) values.push_back(std::move(value));
+    }
+    variables_.loop(words[0].text, std::move(values), line);
+  }
+
   /// ((A > 1)): a test, which is true where it is not 0.
   void test_of_numbers() {
-    ShellWord word{.text = std::string(kNumbers), .line = line_, .unknown = true};
-    const auto value = number(bracketed());
+    ShellWord word{.text = std::string(kNumbers), .line = in_.line(), .unknown = true};
+    const auto value = variables_.number(in_.bracketed());
     if (value) word.text = *value != 0 ? "true" : "false", word.unknown = false;
-    if (at_ < text_.size()) step();
+    if (!in_.ends()) in_.step();
     flow_.takes(word, true, std::exchange(starts_, false));
-  }
-  /// From the bracket that opens here to the one that closes it; what is between.
-  std::string_view bracketed() {
-    const std::size_t begin = at_ + 1;
-    int depth = 0;
-    do {
-      const char c = step();
-      depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
-    } while (at_ < text_.size() && depth > 0);
-    return text_.substr(begin, at_ - 1 - begin);
-  }
-  std::optional<std::int64_t> number(std::string_view expression) const {
-    return shell_arithmetic(expression, [&](std::string_view name) -> std::optional<std::string> {
-      const auto known = variables_.find(name);
-      if (known == variables_.end() || lists_.contains(name)) return std::nullopt;
-      return known->second;
-    });
   }
 
   /// An option or a variable stands here: how the tests around it were read matters.
@@ -185,7 +194,7 @@ class Reader {
 
   /// A quote, an expansion, or a character of a word.
   void piece(ShellWord& out) {
-    const char c = text_[at_];
+    const char c = in_.next();
     if (c == '\'' || c == '"') {
       quote(out);
     } else if (c == '$') {
@@ -193,19 +202,16 @@ class Reader {
     } else if (c == '`') {
       skip_quoted_command(out);
     } else if (c == '\\') {
-      step();
-      if (at_ < text_.size() && step() != '\n') out.text += text_[at_ - 1];
+      in_.step();
+      if (!in_.ends() && in_.step() != '\n') out.text += in_.last();
     } else {
-      out.text += step();
+      out.text += in_.step();
     }
   }
 
   /// The words that a value is where it stands without quotes.
   void take_apart(const std::string& value, int line) {
-    Reader inner(value, file_);
-    inner.line_ = line;
-    inner.variables_ = variables_;
-    inner.lists_ = lists_;
+    Reader inner(value, *this, line);
     inner.list_ = list_;
     inner.of_options_ = inner.has_list_ = true;
     inner.begins_ = std::exchange(begins_, false);
@@ -214,7 +220,7 @@ class Reader {
 
   /// Behind an option on its line: "-ot exps=CPU".
   bool is_value(const ShellWord& word) const {
-    if (begins_ || in_array_ || words_.empty()) return false;
+    if (begins_ || words_.empty()) return false;
     const ShellWord& last = words_.back();
     return last.line == word.line && last.text.starts_with('-') &&
            last.text.find('=') == std::string::npos;
@@ -223,7 +229,7 @@ class Reader {
   static bool is_assignment(const std::string& text, std::size_t equals) {
     if (equals == std::string::npos || equals == 0) return false;
     for (const char c : text.substr(0, equals)) {
-      if (!is_name(c) && c != '+') return false;
+      if (!is_shell_name(c) && c != '+') return false;
     }
     return true;
   }
@@ -232,12 +238,12 @@ class Reader {
     std::string value = word.text.substr(equals + 1);
     const std::string name =
         word.text.substr(0, word.text[equals - 1] == '+' ? equals - 1 : equals);
-    in_array_ = value.empty() && at_ < text_.size() && text_[at_] == '(';
+    in_array_ = value.empty() && !in_.ends() && in_.next() == '(';
     if (in_array_) list_ = name;
     if (flow_.runs()) {
       uses_.add(name, expanded_);
       const bool has_lists =
-          std::ranges::any_of(expanded_, [&](auto& n) { return lists_.contains(n); });
+          std::ranges::any_of(expanded_, [&](auto& n) { return variables_.has_list(n); });
       const bool is_list = quoted && (value.find("--") != std::string::npos || has_lists);
       if (is_list) {
         list_ = name;
@@ -245,92 +251,75 @@ class Reader {
         list_.clear();
         value.clear();  // its words stand where it is set, not where it is used
       }
-      if (is_list || in_array_) lists_.insert(name);
-      if (!word.unknown || is_list) variables_[name] = value;
+      if (is_list || in_array_) variables_.make_list(name);
+      if (!word.unknown || is_list) variables_.set(name, value);
     }
     begins_ = true;
   }
 
   void quote(ShellWord& out) {
-    const int opened = line_;
-    const char mark = step();
-    while (at_ < text_.size() && text_[at_] != mark) {
-      if (mark == '"' && text_[at_] == '$') {
+    const int opened = in_.line();
+    const char mark = in_.step();
+    while (!in_.ends() && in_.next() != mark) {
+      if (mark == '"' && in_.next() == '$') {
         expand(out);
-      } else if (mark == '"' && text_[at_] == '`') {
+      } else if (mark == '"' && in_.next() == '`') {
         skip_quoted_command(out);
-      } else if (mark == '"' && text_[at_] == '\\' && at_ + 1 < text_.size()) {
-        step();
-        const char c = step();
-        if (c == '\n') {
-          out.text += ' ';
-        } else {
-          out.text += c;
-        }
+      } else if (mark == '"' && in_.next() == '\\') {
+        in_.step();
+        if (!in_.ends()) out.text += in_.step() == '\n' ? ' ' : in_.last();
       } else {
-        out.text += step();
+        out.text += in_.step();
       }
     }
-    if (at_ == text_.size()) {
+    if (in_.ends()) {
       throw InputError({"D002",
                         "a quote is not closed",
                         {file_, opened, 0, ""},
                         std::string("another ") + mark,
                         "close it"});
     }
-    step();
+    in_.step();
   }
 
   /// What a default, "4" with its quotes, stands for.
   void take_default(const std::string& text, ShellWord& out) {
-    Reader inner(text, file_);
-    inner.line_ = line_;
-    inner.variables_ = variables_;
-    inner.lists_ = lists_;
-    while (inner.at_ < text.size()) inner.piece(out);
+    Reader inner(text, *this, in_.line());
+    while (!inner.in_.ends()) inner.piece(out);
   }
 
   /// $NAME, ${NAME...}, $((expression)), $[expression], $(command).
   void expand(ShellWord& out) {
     ++expansions_;
-    step();
-    const char open = at_ < text_.size() ? text_[at_] : ' ';
+    in_.step();
+    const char open = in_.next();
     if (open == '(' || open == '[') return take_command(out);
-    std::string name;
-    if (open == '{') step();
-    while (at_ < text_.size() && is_name(text_[at_])) name += step();
-    std::string rest;
-    if (open == '{') {
-      for (int depth = 0; at_ < text_.size() && (text_[at_] != '}' || depth > 0);) {
-        depth += text_[at_] == '{' ? 1 : text_[at_] == '}' ? -1 : 0;
-        rest += step();
-      }
-      if (at_ < text_.size()) step();
-    }
+    if (open == '{') in_.step();
+    const std::string name = in_.name(), rest = open == '{' ? in_.braced() : "";
     if (!name.empty()) expanded_.push_back(name);
-    has_list_ = has_list_ || lists_.contains(name);
+    has_list_ = has_list_ || variables_.has_list(name);
     fill_in(name, rest, out);
   }
 
   /// ${NAME}, ${NAME[@]}, ${NAME:-default}, ${NAME:=default}, ${NAME:+other}, ${NAME:?message}; of
   /// what else there is, ${NAME%.json}, only a shell knows.
   void fill_in(const std::string& name, const std::string& rest, ShellWord& out) {
-    const auto known = variables_.find(name);
-    const bool is_list = lists_.contains(name), there = is_list || known != variables_.end();
-    if (rest.starts_with("[") && (there || name.empty()))
-      return;  // its words stand where it is set
+    const std::string* known = variables_.value(name);
+    const bool is_list = variables_.has_list(name), there = is_list || known != nullptr;
+    if (std::string note = variables_.take_note(name); !note.empty()) notes_.push_back(note);
+    if (rest.starts_with("[") && (there || name.empty())) return fill_in_list(name, rest, out);
     const std::string_view by = std::string_view(rest).substr(0, rest.starts_with(":") ? 2 : 1);
-    const bool set = there && (is_list || !by.starts_with(":") || !known->second.empty());
+    const bool set = there && (is_list || !by.starts_with(":") || !known->empty());
     if (is_one_of(by, {":+", "+"})) {
       if (set) take_default(rest.substr(by.size()), out);
     } else if (!set && is_one_of(by, {":-", ":=", "-", "="})) {
       ShellWord value;
       take_default(rest.substr(by.size()), value);
-      if (by.ends_with('=') && !value.unknown && flow_.runs()) variables_[name] = value.text;
+      if (by.ends_with('=') && !value.unknown && flow_.runs()) variables_.set(name, value.text);
       out.text += value.text;
       out.unknown = out.unknown || value.unknown;
     } else if (there && (rest.empty() || is_one_of(by, {":-", ":=", "-", "=", ":?", "?"}))) {
-      if (known != variables_.end()) out.text += known->second;
+      if (known != nullptr) out.text += *known;
     } else {
       whole_list_ = rest.starts_with("[");
       out.unknown = true;
@@ -338,13 +327,28 @@ class Reader {
     }
   }
 
+  /// Its words stand where it is set, but for those of ${NAME[@]/#/--} and of a loop.
+  void fill_in_list(const std::string& name, std::string_view rest, ShellWord& out) {
+    const std::vector<std::string> words = variables_.words(name);
+    const bool changed = rest.starts_with("[@]/") || rest.starts_with("[*]/");
+    const bool in_front = rest.substr(std::min<std::size_t>(rest.size(), 3)).starts_with("/#/");
+    if (changed && !in_front) {
+      warn_unread({fmt::format("what ${{{}{}}} makes of its words", name, rest)}, notes_);
+    }
+    if (!in_loop_ && !(changed && in_front)) return;
+    splits_ = true;
+    for (const std::string& word : words) {
+      out.text += fmt::format(" {}{}", in_front ? rest.substr(6) : "", word);
+    }
+  }
+
   /// $(command), $((expression)) or $[expression]
   void take_command(ShellWord& out) {
-    const bool numbers = text_[at_] == '[';
-    std::string_view inner = bracketed();
+    const bool numbers = in_.next() == '[';
+    std::string_view inner = in_.bracketed();
     const bool twice = inner.starts_with('(') && inner.ends_with(')');
     if (twice) inner = inner.substr(1, inner.size() - 2);
-    const auto value = numbers || twice ? number(inner) : std::nullopt;
+    const auto value = numbers || twice ? variables_.number(inner) : std::nullopt;
     out.text += value ? std::to_string(*value) : std::string(kCommand);
     out.unknown = out.unknown || !value;
   }
@@ -353,20 +357,22 @@ class Reader {
     ++expansions_;
     out.unknown = true;
     out.text += kCommand;
-    for (step(); at_ < text_.size() && text_[at_] != '`';) step();
-    if (at_ < text_.size()) step();
+    for (in_.step(); !in_.ends() && in_.next() != '`';) in_.step();
+    if (!in_.ends()) in_.step();
   }
 
-  std::string_view text_;
+  ShellCursor in_;
   const std::string& file_;
-  std::size_t at_ = 0;
-  int line_ = 1;
   ShellFlow flow_;
   std::vector<std::string> notes_;
   bool begins_ = false;         // the next word does
   bool starts_ = true;          // the next word is the first of a command
   bool in_array_ = false;       // between the brackets of NAME=(...)
   bool redirects_ = false;      // the next word is a file
+  bool lost_ = false;           // the command has no name: no shell runs it
+  bool named_ = false;          // the command has one
+  bool in_loop_ = false;        // the text is what a loop goes over
+  bool splits_ = false;         // the word is several
   bool sources_ = false;        // the next word is a script
   bool declares_ = false;       // what the command has are assignments, whatever is before them
   bool of_options_ = false;     // the text is a list of options itself
@@ -377,8 +383,7 @@ class Reader {
   std::size_t expansions_ = 0;  // so far; what is empty because of one is no word
   std::vector<std::string> expanded_;  // variables of the word
   ShellUses uses_;
-  std::set<std::string, std::less<>> lists_;  // variables whose words stand where they are set
-  std::map<std::string, std::string, std::less<>> variables_;
+  ShellVariables variables_;
   std::vector<ShellWord> words_;
 };
 

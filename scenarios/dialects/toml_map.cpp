@@ -42,9 +42,10 @@ std::string unquoted(std::string_view text) {
 
 class TomlReader {
  public:
-  TomlReader(std::string_view text, const std::string& file) : left_(text), file_(file) {}
+  TomlReader(std::string_view text, const std::string& file)
+      : left_(text), file_(file), out_(file) {}
 
-  std::vector<TomlEntry> read() {
+  ConfigEntries read() {
     while (!left_.empty()) {
       int depth = 0;
       const std::string_view code = without_blanks(code_of(next_line(), depth));
@@ -80,27 +81,19 @@ class TomlReader {
     }
     std::string value(without_blanks(code.substr(equals + 1)));
     while (depth > 0 && !left_.empty()) value += without_blanks(code_of(next_line(), depth));
-    const std::string path = table_ + key;
-    if (std::ranges::count(out_, path, &TomlEntry::path) != 0) {
-      throw InputError({"D004",
-                        fmt::format("{} stands twice", path),
-                        {file_, line, 0, path},
-                        "each key once",
-                        "remove one of the two"});
-    }
-    out_.push_back({path, unquoted(value), line});
+    out_.add(table_ + key, unquoted(value), line);
   }
 
   std::string_view left_;
   const std::string& file_;
   std::string table_;
   int line_ = 0;
-  std::vector<TomlEntry> out_;
+  ConfigEntries out_;
 };
 
 }  // namespace
 
-std::vector<TomlEntry> read_toml_map(std::string_view text, const std::string& file) {
+ConfigEntries read_toml_map(std::string_view text, const std::string& file) {
   return TomlReader(text, file).read();
 }
 

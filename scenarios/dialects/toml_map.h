@@ -4,18 +4,13 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "scenarios/dialects/config_entries.h"
 
 namespace plait {
 
-struct TomlEntry {
-  std::string path;  // "parallelism.tensor_parallel_degree"
-  std::string text;  // without quotes; a list as it is written
-  int line = 0;
-};
-
-/// Values by path, in the order of the file. Throws InputError D002 with the line for what is
+/// {"parallelism.tensor_parallel_degree", "8"}. Throws InputError D002 with the line for what is
 /// neither a table nor "key = value", and D004 for a key that stands twice.
-std::vector<TomlEntry> read_toml_map(std::string_view text, const std::string& file);
+ConfigEntries read_toml_map(std::string_view text, const std::string& file);
 
 }  // namespace plait

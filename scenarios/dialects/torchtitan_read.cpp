@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/parse_number.h"
 #include "core/spelling.h"
 #include "model/presets.h"
 #include "scenarios/dialects/hub_names.h"
@@ -29,11 +28,11 @@ constexpr std::array kSchedules = {
 /// What is absent has torchtitan's default.
 class Reading {
  public:
-  Reading(const std::string& text, const std::string& file)
-      : file_(file), entries_(read_toml_map(text, file)), asked_(entries_.size()) {}
+  Reading(const std::string& text, const std::string& file) : entries_(read_toml_map(text, file)) {}
 
   Imported read() {
-    const bool compiles = flag(find({"compile.enable", "training.compile"}), false);
+    const bool compiles =
+        entries_.flag(entries_.find({"compile.enable", "training.compile"}), false);
     out_.framework = compiles ? "torchtitan-2025" : "torchtitan";
     model();
     precision();
@@ -41,69 +40,22 @@ class Reading {
     mesh();
     pipeline();
     recompute();
-    out_.foreign = std::ranges::none_of(asked_, [](bool asked) { return asked; });
-    report_unread();
+    out_.foreign = entries_.knows_none();
+    entries_.report_unread(out_.warnings);
     return std::move(out_);
   }
 
  private:
-  const TomlEntry* find(std::string_view path) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].path != path) continue;
-      asked_[i] = true;
-      return &entries_[i];
-    }
-    return nullptr;
+  const ConfigEntry* find(std::string_view path) { return entries_.find(path); }
+  const ConfigEntry* degree(const std::string& key) {
+    return entries_.find({"parallelism." + key, "experimental." + key, "training." + key});
   }
-  /// The first that is there: later versions have a key elsewhere.
-  const TomlEntry* find(std::initializer_list<std::string_view> paths) {
-    const TomlEntry* out = nullptr;
-    for (const std::string_view path : paths) {
-      const TomlEntry* entry = find(path);
-      if (out == nullptr) out = entry;
-    }
-    return out;
-  }
-  const TomlEntry* degree(const std::string& key) {
-    return find({"parallelism." + key, "experimental." + key, "training." + key});
-  }
-  void give(const TomlEntry* by, std::string path, std::string json) {
+  void give(const ConfigEntry* by, std::string path, std::string json) {
     out_.give(std::move(path), std::move(json), by == nullptr ? 0 : by->line);
-  }
-  Where at(const TomlEntry& e) const { return {file_, e.line, 0, e.path}; }
-  [[noreturn]] void malformed(const TomlEntry& e, const std::string& expected) const {
-    throw InputError({"D003", fmt::format("{} is \"{}\"", e.path, e.text), at(e), expected,
-                      "correct the value"});
-  }
-  [[noreturn]] void unsupported(const TomlEntry& e, const std::string& what) const {
-    throw InputError(
-        {"D006", fmt::format("{} asks for {}, which a scenario cannot say", e.path, what), at(e),
-         "settings that a scenario has fields for", "remove it, or import another run"});
-  }
-  std::int64_t integer(const TomlEntry* e, std::int64_t otherwise, std::int64_t least = 1) const {
-    if (e == nullptr) return otherwise;
-    const auto value = parse_number<std::int64_t>(e->text);
-    if (!value || *value < least || *value > std::int64_t{1} << 40) {
-      malformed(*e, fmt::format("an integer of at least {}", least));
-    }
-    return *value;
-  }
-  bool flag(const TomlEntry* e, bool otherwise) const {
-    if (e == nullptr) return otherwise;
-    if (e->text != "true" && e->text != "false") malformed(*e, "true or false");
-    return e->text == "true";
-  }
-  std::string one_of(const TomlEntry* e, const std::vector<std::string>& names,
-                     const std::string& otherwise) const {
-    if (e == nullptr) return otherwise;
-    if (std::ranges::count(names, e->text) == 0) {
-      malformed(*e, fmt::format("one of {}", fmt::join(names, ", ")));
-    }
-    return e->text;
   }
 
   void model() {
-    const TomlEntry *name = find("model.name"), *flavor = find("model.flavor");
+    const ConfigEntry *name = find("model.name"), *flavor = find("model.flavor");
     if (name == nullptr || flavor == nullptr) return;
     std::string preset = preset_of_titan(name->text, flavor->text);
     const std::string joined = name->text + "-" + lower_case(flavor->text);  // qwen3-30b-a3b
@@ -118,62 +70,62 @@ class Reading {
   }
 
   void precision() {
-    const TomlEntry* param = find("training.mixed_precision_param");
-    const TomlEntry* reduce = find("training.mixed_precision_reduce");
-    const auto ours = [&](const TomlEntry* e, const char* otherwise) {
-      return one_of(e, {"bfloat16", "float32"}, otherwise) == "bfloat16" ? "bf16" : "fp32";
+    const ConfigEntry* param = find("training.mixed_precision_param");
+    const ConfigEntry* reduce = find("training.mixed_precision_reduce");
+    const auto ours = [&](const ConfigEntry* e, const char* otherwise) {
+      return entries_.one_of(e, {"bfloat16", "float32"}, otherwise) == "bfloat16" ? "bf16" : "fp32";
     };
     const std::string weights = ours(param, "bfloat16");
-    const TomlEntry* converters = find("model.converters");
-    const TomlEntry* older = find("float8.enable_float8_linear");
+    const ConfigEntry* converters = find("model.converters");
+    const ConfigEntry* older = find("float8.enable_float8_linear");
     const bool named =
         converters != nullptr && converters->text.find("float8") != std::string::npos;
-    narrow_ = named || flag(older, false);
+    narrow_ = named || entries_.flag(older, false);
     give(param, "workload.precision.weights", json_quote(weights));
     give(converters, "workload.precision.matmul", json_quote(narrow_ ? "fp8" : weights));
     give(reduce, "workload.precision.reduction", json_quote(ours(reduce, "float32")));
     give(nullptr, "workload.precision.gradients", R"("fp32")");
-    const TomlEntry* norm = find("training.max_norm");
-    const auto most = norm == nullptr ? std::optional<double>(1) : parse_number<double>(norm->text);
-    if (!most) malformed(*norm, "a number");
-    give(norm, "workload.gradient_clipping", json_bool(*most > 0));
+    const ConfigEntry* norm = find("training.max_norm");
+    give(norm, "workload.gradient_clipping", json_bool(entries_.number(norm, 1) > 0));
   }
 
   /// With pipeline stages a step is one local batch, cut into microbatches.
   void batch() {
-    const TomlEntry* length = find("training.seq_len");
-    give(length, "workload.sequence_length", std::to_string(integer(length, 2048)));
-    const TomlEntry* local = find({"training.local_batch_size", "training.batch_size"});
-    const TomlEntry* pieces = degree("pipeline_parallel_microbatch_size");
-    const TomlEntry* global = find("training.global_batch_size");
-    const std::int64_t own = integer(local, 8);
-    const bool staged = integer(degree("pipeline_parallel_degree"), 1) > 1;
-    const std::int64_t micro = staged ? integer(pieces, 1) : own;
-    if (own % micro != 0) malformed(*pieces, fmt::format("a divisor of {}", own));
+    const ConfigEntry* length = find("training.seq_len");
+    give(length, "workload.sequence_length", std::to_string(entries_.integer(length, 2048)));
+    const ConfigEntry* local = entries_.find({"training.local_batch_size", "training.batch_size"});
+    const ConfigEntry* pieces = degree("pipeline_parallel_microbatch_size");
+    const ConfigEntry* global = find("training.global_batch_size");
+    const std::int64_t own = entries_.integer(local, 8);
+    const bool staged = entries_.integer(degree("pipeline_parallel_degree"), 1) > 1;
+    const std::int64_t micro = staged ? entries_.integer(pieces, 1) : own;
+    if (own % micro != 0) entries_.malformed(*pieces, fmt::format("a divisor of {}", own));
     give(staged ? pieces : local, "workload.micro_batch", std::to_string(micro));
-    const std::int64_t all = integer(global, -1, -1);
+    const std::int64_t all = entries_.integer(global, -1, -1);
     if (all > 0) return give(global, "workload.global_batch", std::to_string(all));
     out_.accumulation = {"training.local_batch_size", std::to_string(own / micro),
                          local == nullptr ? 0 : local->line};
   }
 
   void mesh() {
-    const TomlEntry *tp = degree("tensor_parallel_degree"), *cp = degree("context_parallel_degree");
-    tp_ = integer(tp, 1), cp_ = integer(cp, 1),
-    pp_ = integer(degree("pipeline_parallel_degree"), 1);
+    const ConfigEntry *tp = degree("tensor_parallel_degree"),
+                      *cp = degree("context_parallel_degree");
+    tp_ = entries_.integer(tp, 1), cp_ = entries_.integer(cp, 1),
+    pp_ = entries_.integer(degree("pipeline_parallel_degree"), 1);
     give(tp, "strategy.tp", std::to_string(tp_));
     give(tp, "strategy.sequence_parallel", json_bool(tp_ > 1));
     give(cp, "strategy.cp", std::to_string(cp_));
-    const TomlEntry* rotates = degree("context_parallel_rotate_method");
-    const bool gathers = one_of(rotates, {"allgather", "alltoall"}, "allgather") == "allgather";
+    const ConfigEntry* rotates = degree("context_parallel_rotate_method");
+    const bool gathers =
+        entries_.one_of(rotates, {"allgather", "alltoall"}, "allgather") == "allgather";
     if (cp_ > 1) give(rotates, "strategy.context.kind", gathers ? R"("all_gather")" : R"("ring")");
-    const TomlEntry* hides = degree("enable_async_tensor_parallel");
-    const bool pieces = flag(hides, false);
+    const ConfigEntry* hides = degree("enable_async_tensor_parallel");
+    const bool pieces = entries_.flag(hides, false);
     if (tp_ > 1) give(hides, "strategy.tensor.overlap", pieces ? R"("ring")" : R"("none")");
     experts();
     replicas();
-    const TomlEntry* host = find("training.enable_cpu_offload");
-    const std::string place = flag(host, false) ? R"("cpu")" : R"("none")";
+    const ConfigEntry* host = find("training.enable_cpu_offload");
+    const std::string place = entries_.flag(host, false) ? R"("cpu")" : R"("none")";
     if (shards_weights_ && host != nullptr) {
       give(host, "strategy.offload.optimizer", place);
       give(host, "strategy.offload.parameters", place);
@@ -183,10 +135,11 @@ class Reading {
 
   /// On ranks that shard the other weights, those along cp among them.
   void experts() {
-    const TomlEntry* dealt = degree("expert_parallel_degree");
-    const std::int64_t ranks = integer(dealt, 1);
+    const ConfigEntry* dealt = degree("expert_parallel_degree");
+    const std::int64_t ranks = entries_.integer(dealt, 1);
     const bool over_cp = cp_ > 1 && ranks > 1;
-    if (over_cp && ranks % cp_ != 0) unsupported(*dealt, "experts on some of the ranks along cp");
+    if (over_cp && ranks % cp_ != 0)
+      entries_.unsupported(*dealt, "experts on some of the ranks along cp");
     ep_ = over_cp ? ranks / cp_ : ranks;
     if (ranks == 1) return;
     give(dealt, "strategy.ep", std::to_string(ep_));
@@ -194,17 +147,18 @@ class Reading {
   }
 
   void replicas() {
-    const TomlEntry* copies = degree("data_parallel_replicate_degree");
-    const TomlEntry* shards = degree("data_parallel_shard_degree");
+    const ConfigEntry* copies = degree("data_parallel_replicate_degree");
+    const ConfigEntry* shards = degree("data_parallel_shard_degree");
     if (shards == nullptr) shards = degree("data_parallel_degree");
-    const std::int64_t whole = integer(copies, 1), cut = integer(shards, -1, -1);
-    const bool splits = tp_ * cp_ * pp_ * ep_ > 1;
+    const std::int64_t whole = entries_.integer(copies, 1), cut = entries_.integer(shards, -1, -1);
+    const bool splits = std::max({tp_, cp_, pp_, ep_}) > 1;
     if (cut == 1 && whole > 1 && splits) {
-      throw InputError({"D004", "whole replicas (DDP) beside other parallelism", at(*copies),
-                        "settings that the program itself accepts",
+      throw InputError({"D004", "whole replicas (DDP) beside other parallelism",
+                        entries_.at(*copies), "settings that the program itself accepts",
                         "shard the weights too: data_parallel_shard_degree of 2 or more"});
     }
-    if (cut > 0 && cut % ep_ != 0) malformed(*shards, fmt::format("a multiple of {}", ep_));
+    if (cut > 0 && cut % ep_ != 0)
+      entries_.malformed(*shards, fmt::format("a multiple of {}", ep_));
     shards_weights_ = cut != 1 || cp_ > 1;
     give(shards, "strategy.zero_stage", shards_weights_ ? "3" : "0");
     give(copies, "strategy.dp", std::to_string(whole));
@@ -215,33 +169,34 @@ class Reading {
   /// In a pipeline weights stay where nothing is said (torchtitan/distributed/fsdp.py,
   /// get_fsdp_reshard_after_forward_policy).
   void resharding() {
-    const TomlEntry* policy = degree("fsdp_reshard_after_forward");
-    const std::string name = one_of(policy, {"default", "always", "never"}, "default");
+    const ConfigEntry* policy = degree("fsdp_reshard_after_forward");
+    const std::string name = entries_.one_of(policy, {"default", "always", "never"}, "default");
     const bool again = name == "always" || (name == "default" && pp_ == 1);
     give(policy, "strategy.fsdp_options.reshard_after_forward", json_bool(again));
     give(policy, "strategy.fsdp_options.reshard_last_layer", json_bool(name == "always"));
     give(policy, "strategy.fsdp_options.copies", R"("fsdp2")");
     give(policy, "strategy.fsdp_options.root", "true");
-    const TomlEntry* narrow = find("float8.enable_fsdp_float8_all_gather");
-    const bool gathers = flag(narrow, false) && narrow_;
+    const ConfigEntry* narrow = find("float8.enable_fsdp_float8_all_gather");
+    const bool gathers = entries_.flag(narrow, false) && narrow_;
     give(narrow, "workload.precision.narrow_weights", gathers ? R"("gathered")" : R"("none")");
-    const TomlEntry* early = find("float8.precompute_float8_dynamic_scale_for_fsdp");
-    if (gathers) give(early, "strategy.fsdp_options.early_scales", json_bool(flag(early, false)));
+    const ConfigEntry* early = find("float8.precompute_float8_dynamic_scale_for_fsdp");
+    if (gathers)
+      give(early, "strategy.fsdp_options.early_scales", json_bool(entries_.flag(early, false)));
   }
 
   void pipeline() {
-    const TomlEntry* stages = degree("pipeline_parallel_degree");
+    const ConfigEntry* stages = degree("pipeline_parallel_degree");
     give(stages, "strategy.pp", std::to_string(pp_));
-    const TomlEntry* named = degree("pipeline_parallel_schedule");
+    const ConfigEntry* named = degree("pipeline_parallel_schedule");
     const std::string name = named == nullptr ? "1f1b" : lower_case(named->text);
-    const TomlEntry* each = degree("pipeline_parallel_layers_per_stage");
-    const TomlEntry* first = degree("pipeline_parallel_first_stage_less_layers");
-    const TomlEntry* last = degree("pipeline_parallel_last_stage_less_layers");
+    const ConfigEntry* each = degree("pipeline_parallel_layers_per_stage");
+    const ConfigEntry* first = degree("pipeline_parallel_first_stage_less_layers");
+    const ConfigEntry* last = degree("pipeline_parallel_last_stage_less_layers");
     if (pp_ == 1) return;
     const auto* found = std::ranges::find(kSchedules, name, &ScheduleName::name);
-    if (found == kSchedules.end()) unsupported(*named, "the schedule " + named->text);
+    if (found == kSchedules.end()) entries_.unsupported(*named, "the schedule " + named->text);
     give(named, "strategy.pipeline.schedule", json_quote(found->ours));
-    const Ends ends = {integer(first, 1, 0), integer(last, 1, 0)};
+    const Ends ends = {entries_.integer(first, 1, 0), entries_.integer(last, 1, 0)};
     std::int64_t pieces = pp_ * found->pieces;
     if (layers_ == 0) {
       if (each != nullptr) {
@@ -250,42 +205,35 @@ class Reading {
       return give(named, "strategy.pipeline.chunks", std::to_string(found->pieces));
     }
     const std::int64_t all = layers_ + ends.first + ends.last;
-    if (const std::int64_t most = integer(each, 0); most > 0) pieces = (all + most - 1) / most;
-    const TomlEntry* by = each == nullptr ? stages : each;
-    if (pieces % pp_ != 0) malformed(*by, fmt::format("{} stages or a multiple of these", pp_));
+    if (const std::int64_t most = entries_.integer(each, 0); most > 0)
+      pieces = (all + most - 1) / most;
+    const ConfigEntry* by = each == nullptr ? stages : each;
+    if (pieces % pp_ != 0)
+      entries_.malformed(*by, fmt::format("{} stages or a multiple of these", pp_));
     const std::vector<std::int64_t> shared = shared_by_titan(layers_, pieces, ends);
-    if (std::ranges::min(shared) < 0) malformed(*by, "as many layers as the ends count, or more");
+    if (std::ranges::min(shared) < 0)
+      entries_.malformed(*by, "as many layers as the ends count, or more");
     give(by, "strategy.pipeline.chunks", std::to_string(pieces / pp_));
     give(by, "strategy.pipeline.stage_layers", fmt::format("[{}]", fmt::join(shared, ",")));
   }
 
   void recompute() {
-    const TomlEntry* named = find("activation_checkpoint.mode");
-    const TomlEntry* option = find("activation_checkpoint.selective_ac_option");
+    const ConfigEntry* named = find("activation_checkpoint.mode");
+    const ConfigEntry* option = find("activation_checkpoint.selective_ac_option");
     const std::string mode =
-        one_of(named, {"none", "full", "selective", "memory_budget"}, "selective");
-    if (mode == "memory_budget") unsupported(*named, "what fits into a budget");
+        entries_.one_of(named, {"none", "full", "selective", "memory_budget"}, "selective");
+    if (mode == "memory_budget") entries_.unsupported(*named, "what fits into a budget");
     const std::string what = option == nullptr ? "2" : option->text;
     const bool by_op = mode == "selective" && what == "op";
     std::int64_t every = 1;
-    if (mode == "selective" && !by_op) every = integer(option, 2);
+    if (mode == "selective" && !by_op) every = entries_.integer(option, 2);
     const char* kind = mode == "none" ? "none" : by_op ? "ops" : "full";
     give(named, "strategy.recompute.kind", json_quote(kind));
     give(option, "strategy.recompute.every", std::to_string(every));
     give(named, "strategy.recompute.layers", "-1");
   }
 
-  void report_unread() {
-    std::vector<std::string> unread;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!asked_[i]) unread.push_back(entries_[i].path);
-    }
-    warn_unread(unread, out_.warnings);
-  }
-
-  std::string file_;
-  std::vector<TomlEntry> entries_;
-  std::vector<bool> asked_;
+  ConfigEntries entries_;
   std::int64_t tp_ = 1, cp_ = 1, pp_ = 1, ep_ = 1, layers_ = 0;
   bool narrow_ = false;          // products in 8 bits
   bool shards_weights_ = false;  // FSDP

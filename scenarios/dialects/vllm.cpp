@@ -10,8 +10,10 @@
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/manifest.h"
 #include "scenarios/dialects/script_variables.h"
 #include "scenarios/dialects/vllm_checkpoint.h"
+#include "scenarios/dialects/vllm_config.h"
 #include "scenarios/dialects/vllm_formats.h"
 #include "scenarios/dialects/vllm_limits.h"
 #include "scenarios/dialects/vllm_speculation.h"
@@ -36,10 +38,16 @@ constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
 /// The words, less short options in front of vLLM: -m of Python, -p of Docker.
 std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
                                 std::vector<std::string>& warnings) {
-  std::vector<ShellWord> words = shell_words(text, file, &warnings);
-  const auto program = std::ranges::find_if(words, [](const ShellWord& w) {
+  if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
+  std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
+  const auto names_it = [](const ShellWord& w) {
     return w.text.find("vllm") != std::string::npos && !w.text.starts_with('-');
-  });
+  };
+  const auto starts = [&](const ShellWord& w, const ShellWord& next) {
+    return names_it(w) && next.text == "serve";
+  };
+  auto program = std::ranges::adjacent_find(words, starts);
+  if (program == words.end()) program = std::ranges::find_if(words, names_it);
   if (program == words.end()) return with_names(std::move(words), kAliases);
   const auto is_short = [](const ShellWord& w) {
     return w.text.starts_with('-') && !w.text.starts_with("--");
@@ -377,6 +385,13 @@ Imported read(const std::string& text, const std::string& file) {
   read_speculation(args, out, file, model.preset);
   read_scheduling(args, out);
   out.foreign = args.knows_none() && model.name.empty();
+  if (args.flag("--config")) {
+    const std::string config = args.text("--config").value_or("");
+    out.foreign = false;
+    warn_unread({config + ", the file of --config: import it first, and give what comes of it as "
+                          "--base"},
+                out.warnings);
+  }
   args.report_unread(out.warnings);
   warn_unread(variables_of(text, "VLLM_"), out.warnings);
   return out;

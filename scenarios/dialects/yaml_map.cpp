@@ -52,21 +52,14 @@ struct Level {
   std::string prefix;
 };
 
-/// Entries by path, each once.
-class Entries {
+/// Lines, as entries.
+class YamlLines {
  public:
-  explicit Entries(const std::string& file) : file_(file) {}
+  explicit YamlLines(const std::string& file) : entries(file), file_(file) {}
 
   void add(const std::string& path, std::string_view value, int line) {
-    if (std::ranges::count(list, path, &YamlEntry::path) != 0) {
-      throw InputError({"D004",
-                        fmt::format("{} stands twice", path),
-                        {file_, line, 0, path},
-                        "each key once",
-                        "remove one of the two"});
-    }
     const bool in_braces = value.starts_with('{');
-    list.push_back({path, in_braces ? "" : scalar(value), line});
+    entries.add(path, in_braces ? "" : scalar(value), line);
     if (in_braces) add_braces(path, value, line);
   }
   [[noreturn]] void refuse(std::string_view content, int line, std::size_t column) const {
@@ -77,7 +70,7 @@ class Entries {
                       "correct the line"});
   }
 
-  std::vector<YamlEntry> list;
+  ConfigEntries entries;
 
  private:
   /// "{a: 1, b: {c: 2}}"
@@ -139,23 +132,23 @@ std::string scalar(const Json& json) {
   return "";
 }
 
-void add_members(const Json& object, std::vector<YamlEntry>& out) {
+void add_members(const Json& object, ConfigEntries& out) {
   for (const Json* member : object.children()) {
-    out.push_back({member->path(), scalar(*member), member->where().line});
+    out.add(member->path(), scalar(*member), member->where().line);
     if (member->is(Json::Kind::kObject)) add_members(*member, out);
   }
 }
 
 }  // namespace
 
-std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& file) {
+ConfigEntries read_yaml_map(std::string_view text, const std::string& file) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
-    std::vector<YamlEntry> members;
+    ConfigEntries members(file);
     add_members(parse_json(std::string(text), file).root(), members);
     return members;
   }
-  Entries out(file);
+  YamlLines out(file);
   std::vector<Level> levels = {{0, ""}};
   std::string opened;  // the key whose value may follow on deeper lines
   int number = 0;
@@ -178,7 +171,7 @@ std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& f
     opened = value.empty() ? path : "";
     out.add(path, value, number);
   }
-  return std::move(out.list);
+  return std::move(out.entries);
 }
 
 }  // namespace plait

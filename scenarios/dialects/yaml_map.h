@@ -5,19 +5,14 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "scenarios/dialects/config_entries.h"
 
 namespace plait {
 
-struct YamlEntry {
-  std::string path;  // "fsdp_config.fsdp_version"
-  std::string text;  // without quotes; "" for null
-  int line = 0;
-};
-
-/// Scalars by path, in the order of the file. Throws InputError D002 with the line for what is
-/// neither "key: value" nor a list, or for a brace that is not closed, and D004 for a key that
-/// stands twice; of JSON J0xx.
-std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& file);
+/// {"fsdp_config.fsdp_version", "2"}; maps and what is null have no value. Throws InputError D002
+/// with the line for what is neither "key: value" nor a list, or for a brace that is not closed,
+/// and D004 for a key that stands twice; of JSON J0xx.
+ConfigEntries read_yaml_map(std::string_view text, const std::string& file);
 
 }  // namespace plait

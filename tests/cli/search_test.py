@@ -385,7 +385,7 @@ class Search(CommandTest):
     def test_sizes_that_divide_nothing_are_told_from_layouts_that_do_not_fit(self):
         none = plait("search", TINY, "--set", "strategy.tp=[3]")
         self.assertEqual(none.code, 1)
-        self.assertIn("NO LAYOUT", none.out)
+        self.assertIn("NO LAYOUT: strategy.tp is to be 3, and with all else as asked can be 2", " ".join(none.out.split()))
         self.assertNotIn("NOTHING FITS", none.out)
 
     def test_ranks_are_placed_by_axes(self):

@@ -161,8 +161,9 @@ TEST(ImportAccelerate, ItsDefaultFileIsJson) {
 
 TEST(YamlMap, JsonIsYaml) {
   std::string paths;
-  for (const YamlEntry& e :
-       read_yaml_map("\n{\"a\": 1, \"b\": {\"c\": null, \"d\": [2]}, \"e\": true}", "f")) {
+  const auto entries =
+      read_yaml_map("\n{\"a\": 1, \"b\": {\"c\": null, \"d\": [2]}, \"e\": true}", "f");
+  for (const ConfigEntry& e : entries.list()) {
     paths += e.path + "=" + e.text + ";";
   }
   EXPECT_EQ(paths, "a=1;b=;b.c=;b.d=[...];e=true;");
@@ -172,7 +173,7 @@ TEST(YamlMap, PathsOfNestedMaps) {
   const auto entries =
       read_yaml_map("a: 1\nb:\n  c: 'x y' # z\n  d:\n    e: null\nf: \"#\"\n", "f");
   std::vector<std::string> paths;
-  for (const YamlEntry& e : entries) paths.push_back(e.path + "=" + e.text);
+  for (const ConfigEntry& e : entries.list()) paths.push_back(e.path + "=" + e.text);
   const std::vector<std::string> expected = {"a=1", "b=", "b.c=x y", "b.d=", "b.d.e=", "f=#"};
   EXPECT_EQ(paths, expected);
 }
@@ -180,7 +181,7 @@ TEST(YamlMap, PathsOfNestedMaps) {
 TEST(YamlMap, MapsInBracesAreMaps) {
   const auto entries = read_yaml_map("a: {b: 1, c: {d: 'x, }'}, e: [1, 2]}  # f\ng: {}\n", "f");
   std::string paths;
-  for (const YamlEntry& e : entries) paths += e.path + "=" + e.text + ";";
+  for (const ConfigEntry& e : entries.list()) paths += e.path + "=" + e.text + ";";
   EXPECT_EQ(paths, "a=;a.b=1;a.c=;a.c.d=x, };a.e=[1, 2];g=;");
   for (const char* text : {"a: {b: 1", "a: {b}", "a: {b: 1} c", "a: {: 1}"}) {
     EXPECT_THROW(read_yaml_map(text, "f"), InputError) << text;

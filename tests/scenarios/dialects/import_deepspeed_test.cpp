@@ -197,6 +197,35 @@ TEST(Import, AFileOfAnotherProgramIsRefused) {
   EXPECT_EQ(refusal(Dialect::kAccelerate, "learning_rate: 3"), "D010 line 0");
 }
 
+// deepspeed/runtime/config.py: replicas are so many fewer.
+TEST(ImportDeepSpeed, SequenceParallelismExchangesTokensForHeads) {
+  const Scenario s = imported(Dialect::kDeepSpeed,
+                              R"({"sequence_parallel_size": 4, "train_micro_batch_size_per_gpu": 2,
+                                  "gradient_accumulation_steps": 3,
+                                  "zero_optimization": {"stage": 3}})");
+  EXPECT_EQ(s.strategy.mesh.size_of(kContextAxes), 4);
+  EXPECT_EQ(s.strategy.context.kind, ContextKind::kUlysses);
+  EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 8 / 4);
+  EXPECT_EQ(s.workload.global_batch, 2 * 3 * 2);
+  EXPECT_EQ(refusal(Dialect::kDeepSpeed, "{\"sequence_parallel_size\":\n\"two\"}"), "F003 line 2");
+}
+
+// deepspeed/runtime/torch_autocast.py: products in 16 bits of parameters in 32.
+TEST(ImportDeepSpeed, TorchsAutocastHasParametersForAMaster) {
+  const std::string file = R"({"torch_autocast": {"enabled": true, "dtype": "float16"},
+                               "zero_optimization": {"stage": )";
+  const Scenario s = imported(Dialect::kDeepSpeed, file + "3}}");
+  EXPECT_EQ(s.workload.precision.weights, DType::kFp16);
+  EXPECT_EQ(s.workload.precision.master, DType::kFp32);
+  EXPECT_EQ(s.workload.precision.gradients, DType::kFp32);
+  EXPECT_FALSE(s.strategy.keep_weight_shard);
+  EXPECT_EQ(warnings(Dialect::kDeepSpeed, file + "3}}"), "");
+  EXPECT_NE(warnings(Dialect::kDeepSpeed, file + "2}}").find("W008: torch_autocast is read as"),
+            std::string::npos);
+  const char* const off = R"({"torch_autocast": {"enabled": false}, "bf16": {"enabled": true}})";
+  EXPECT_EQ(imported(Dialect::kDeepSpeed, off).workload.precision.weights, DType::kBf16);
+}
+
 // deepspeed/runtime/zero/config.py. Over all ranks a secondary shard is the primary one.
 TEST(ImportDeepSpeed, ReadsZeroPlusPlus) {
   const auto strategy = [](const std::string& zero, const char* nodes) {

@@ -354,21 +354,22 @@ TEST(ImportDeepSpeed, RefusesAtTheLine) {
   EXPECT_EQ(refused("{\n"), "J005 line 2");
 }
 
-// ---- Which dialect ----
+TEST(Import, AnotherWordIsNoSlip) {
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--vocab-size 100 --num-layers 2 --vocab-file v"),
+            "W007: not read: --vocab-file\n");
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--vocab-sise 100 --num-layers 2"),
+            "W007: not read: --vocab-sise (did you mean --vocab-size?)\n");
+}
 
-TEST(Import, TellsDialectsApart) {
-  EXPECT_EQ(detect_dialect(kMegatron, "f"), Dialect::kMegatronCore);
-  EXPECT_EQ(detect_dialect(" {\"zero_optimization\": {}}", "f"), Dialect::kDeepSpeed);
-  EXPECT_EQ(detect_dialect("distributed_type: FSDP", "f"), Dialect::kAccelerate);
-  EXPECT_EQ(detect_dialect("vllm serve x", "f"), Dialect::kVllm);
-  EXPECT_EQ(detect_dialect(R"({"peft_type": "LORA"})", "f"), Dialect::kPeft);
-  for (const char* text : {"", " \n", "hello", R"({"model_type": "llama"})", kBase}) {
-    try {
-      detect_dialect(text, "f");
-      ADD_FAILURE() << "accepted " << text;
-    } catch (const InputError& e) {
-      EXPECT_EQ(e.text().code, "D001");
-    }
+TEST(Import, AsksForTheVocabularyAloneWhereItIsAllThatIsMissing) {
+  try {
+    imported(Dialect::kMegatronCore,
+             "--num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 64 "
+             "--micro-batch-size 1 --global-batch-size 8",
+             R"({"cluster": "hgx-h100"})");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_NE(e.text().cure.find(R"({"model": {"vocab": 50304}})"), std::string::npos);
   }
 }
 

@@ -46,9 +46,9 @@ filter_fqns = [
 )";
 
 TEST(TomlMap, ListsMayHaveLinesAndCommentsStandBehindValues) {
-  const std::vector<TomlEntry> entries = read_toml_map(kUsual, "train.toml");
+  const std::vector<ConfigEntry> entries = read_toml_map(kUsual, "train.toml").list();
   const auto text_at = [&](const char* path) {
-    const auto found = std::ranges::find(entries, path, &TomlEntry::path);
+    const auto found = std::ranges::find(entries, path, &ConfigEntry::path);
     return found == entries.end() ? "none" : found->text;
   };
   EXPECT_EQ(text_at("job.description"), "Llama 3 70B # of 64");

@@ -1,145 +1,25 @@
-#include "scenarios/dialects/deepspeed.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "core/fields.h"
 #include "core/json.h"
 #include "core/units.h"
+#include "scenarios/dialects/deepspeed.h"
 
 namespace plait::deepspeed {
 namespace {
 
 constexpr std::int64_t kMostSequences = 1 << 28;  // of a batch: what workload.global_batch takes
 
-// ---- Writing ----
-
-void write_batch(ExportDraft& d) {
-  const Workload& w = d.scenario.workload;
-  // DeepSpeed takes the accumulation steps from these two and the number of replicas.
-  d.copy("train_batch_size", "workload.global_batch");
-  d.copy("train_micro_batch_size_per_gpu", "workload.micro_batch");
-  d.set("gradient_clipping", w.gradient_clipping ? "1.0" : "0.0");
-  d.say({"workload.gradient_clipping"});
-}
-
-/// Without ZeRO gradients have the type of the weights, or are fp32 beside bf16 (engine.py,
-/// _do_optimizer_sanity_check).
-bool accumulates(const Scenario& s) {
-  const Precision& p = s.workload.precision;
-  const bool wide = p.weights == DType::kBf16 && p.gradients == DType::kFp32;
-  return s.strategy.zero_stage > 0 || p.gradients == p.weights || wide;
-}
-
-void write_precision(ExportDraft& d) {
-  const Precision& p = d.scenario.workload.precision;
-  d.section("bf16");
-  d.set("enabled", json_bool(p.weights == DType::kBf16));
-  d.section("fp16");
-  d.set("enabled", json_bool(p.weights == DType::kFp16));
-  d.section("data_types");
-  if (accumulates(d.scenario)) {
-    d.set("grad_accum_dtype", json_quote(name_of(p.gradients)));
-    d.say({"workload.precision.gradients"});
-  } else {
-    d.contradict("workload.precision.gradients");
-  }
-  d.section("");
-  d.set("communication_data_type", json_quote(name_of(p.reduction)));
-  d.say({"workload.precision.weights", "workload.precision.reduction"});
-}
-
-/// ZeRO++: secondary shards within groups of so many ranks, and gathers and reductions of 8 and 4
-/// bits (deepspeed/runtime/zero/config.py).
-void write_zero_plus_plus(ExportDraft& d, bool copies) {
-  const Strategy& s = d.scenario.strategy;
-  const ZeroPlusPlusOptions& z = s.zero_plus_plus;
-  if (z.any() && s.zero_stage != 3) return;
-  if (z.secondary_shard && copies) {
-    d.set("zero_hpz_partition_size", s.mesh[Axis::kFsdp]);
-    d.say({"strategy.fsdp"});
-  }
-  if (z.quantized_weights) d.set("zero_quantized_weights", "true");
-  if (z.quantized_gradients) d.set("zero_quantized_gradients", "true");
-  if (!z.secondary_shard || copies) d.say({"strategy.zero_plus_plus.secondary_shard"});
-  d.say(
-      {"strategy.zero_plus_plus.quantized_weights", "strategy.zero_plus_plus.quantized_gradients"});
-}
-
-/// Where nothing is sharded nothing leaves the device, and parameters where they are
-/// (deepspeed/runtime/zero/config.py).
-int least_stage_of(std::string_view part) { return part == "offload_param" ? 3 : 1; }
-
-/// Where drives are no scenario says, and without it no file on them can be opened.
-void write_offload(ExportDraft& d) {
-  const OffloadOptions& o = d.scenario.strategy.offload;
-  const std::int64_t stage = d.scenario.strategy.zero_stage;
-  for (const auto& [key, place, path] :
-       {std::tuple("offload_optimizer", o.optimizer, "strategy.offload.optimizer"),
-        std::tuple("offload_param", o.parameters, "strategy.offload.parameters")}) {
-    const bool leaves = place != Offload::kNone, drives = place == Offload::kNvme;
-    if (leaves && stage < least_stage_of(key)) {
-      d.contradict(path);
-    } else if (o.state() && stage > 0) {
-      d.say({path});
-    }
-    if (!leaves || stage < least_stage_of(key)) continue;
-    d.set(key, fmt::format(R"({{"device": "{}"{}}})", name_of(place),
-                           drives ? R"(, "nvme_path": "NVME_PATH")" : ""));
-    if (drives) d.ask(fmt::format("zero_optimization.{}.nvme_path", key));
-  }
-}
-
-/// Its automatic tensor parallelism goes with no stage 3 (engine.py).
-void write_tensor_parallelism(ExportDraft& d) {
-  const std::int64_t tp = d.scenario.strategy.mesh.size_of(kTensorAxes);
-  if (tp > 1 && d.scenario.strategy.zero_stage == 3) return;
-  d.section("tensor_parallel");
-  if (tp > 1) d.set("autotp_size", tp);
-  d.say({"strategy.tp"});
-}
-
-void write_zero(ExportDraft& d) {
-  const Strategy& s = d.scenario.strategy;
-  const Replicas r = replicas_of(s);
-  d.section("zero_optimization");
-  d.copy("stage", "strategy.zero_stage");
-  const bool its_copies = s.zero_stage == 3 && s.fsdp.copies == FsdpCopies::kDeepSpeed;
-  if (its_copies) d.say({"strategy.fsdp_options.copies"});
-  d.copy("overlap_comm", "strategy.data.overlap");
-  if (gathers_updates(s.zero_stage) && !s.data.overlap_gathers)
-    d.say({"strategy.data.overlap_gathers"});
-  const std::int64_t size = size_of(d.scenario.workload.precision.reduction);
-  if (s.data.bucket.value % size == 0) {
-    d.set("reduce_bucket_size", s.data.bucket.value / size);
-    d.say({"strategy.data.bucket"});
-  }
-  write_offload(d);
-  if (s.zero_stage == 3 && size_of(d.scenario.workload.precision.weights) == 2) {
-    if (s.keep_weight_shard) {
-      d.say({"strategy.keep_weight_shard"});
-    } else {
-      d.contradict("strategy.keep_weight_shard");
-    }
-  }
-  const bool copies = r.dp > 1 && r.fsdp > 1;
-  write_zero_plus_plus(d, copies);
-  if (!copies) d.say({s.zero_stage >= 2 ? "strategy.dp" : "strategy.fsdp"});
-  write_tensor_parallelism(d);
-}
-
-// ---- Reading ----
-
 /// Members by path; what was never asked for is reported.
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file) : document_(parse_json(text, file)) {
     if (!document_.root().is(Json::Kind::kObject)) refuse_type(document_.root(), "an object");
-    for (const char* part : {"bf16", "bfloat16", "fp16", "zero_optimization"}) {
+    for (const char* part : {"bf16", "bfloat16", "fp16", "torch_autocast", "zero_optimization"}) {
       const Json* json = document_.root().find(part);
       if (json != nullptr && !json->is(Json::Kind::kObject)) refuse_type(*json, "an object");
       if (json != nullptr && part == std::string_view("bfloat16")) bf16_ = "bfloat16.enabled";
@@ -150,6 +30,7 @@ class Reading {
     batch();
     precision();
     zero();
+    sequences();
     const auto& keys = document_.root().children();
     out_.foreign = !keys.empty() && std::ranges::none_of(keys, [&](const Json* key) {
       return std::ranges::any_of(asked_, [&](const std::string& path) {
@@ -255,9 +136,32 @@ class Reading {
       }
       return;
     }
+    if (!bf16 && !fp16 && flag("torch_autocast.enabled", false)) return autocast();
     const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     give(fp16 ? "fp16.enabled" : bf16_, "workload.precision.weights", json_quote(weights));
     for (Given& g : of_weights(weights)) out_.given.push_back(std::move(g));
+  }
+
+  /// Products in 16 bits of parameters in 32 (deepspeed/runtime/torch_autocast.py): the parameters
+  /// are read as the master of such weights, which stage 3 has one shard of.
+  void autocast() {
+    const char *on = "torch_autocast.enabled", *by = "torch_autocast.dtype";
+    std::string name = "bfloat16";
+    if (const Json* json = find(by)) Text{{"bfloat16", "float16"}}.read(*json, name);
+    const std::string weights = name == "float16" ? "fp16" : "bf16";
+    give(on, "workload.precision.weights", json_quote(weights));
+    for (Given& g : of_weights(weights)) {
+      const bool kept = g.path == "workload.precision.gradients" && g.line == 0;
+      if (kept) g.value = R"("fp32")";
+      if (g.path == "strategy.keep_weight_shard") g.value = "false";
+      out_.given.push_back(std::move(g));
+    }
+    if (stage_of_zero() < 3) {
+      out_.warnings.push_back(fmt::format(
+          "W008: torch_autocast is read as weights in {} beside a master in fp32, which is sharded "
+          "with the optimizer; the program has whole parameters in fp32",
+          weights));
+    }
   }
 
   /// What follows from the type of weights.
@@ -304,6 +208,15 @@ class Reading {
     give("tensor_parallel.autotp_size", "strategy.tp",
          std::to_string(std::max<std::int64_t>(integer("tensor_parallel.autotp_size", 1), 1)));
     offload();
+  }
+
+  /// Ulysses: replicas are so many fewer (deepspeed/runtime/config.py, DeepSpeedConfig.__init__).
+  void sequences() {
+    const char* by = "sequence_parallel_size";
+    const std::int64_t ranks = integer(by, 1, 1 << 24);
+    if (ranks <= 1) return;
+    give(by, "strategy.cp", std::to_string(ranks));
+    give(by, "strategy.context.kind", R"("ulysses")");
   }
 
   std::int64_t stage_of_zero() { return integer("zero_optimization.stage", 0); }
@@ -385,12 +298,6 @@ class Reading {
 };
 
 }  // namespace
-
-void write(ExportDraft& draft) {
-  write_batch(draft);
-  write_precision(draft);
-  write_zero(draft);
-}
 
 Imported read(const std::string& text, const std::string& file) {
   return Reading(text, file).read();

@@ -1,0 +1,42 @@
+// Which dialect a file is in, by its content.
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::import_test {
+
+TEST(Import, NamesProgramsWhoseYamlIsNotRead) {
+  for (const auto& [text, program] :
+       {std::pair("a: 1\nbase_model: b\n", "of axolotl"),
+        std::pair("model_name_or_path: b\n", "of LLaMA-Factory"),
+        std::pair("a:\n  tensor_model_parallel_size: 4\n", "of NeMo")}) {
+    try {
+      detect_dialect(text, "f");
+      ADD_FAILURE() << "accepted " << text;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+      EXPECT_NE(e.text().problem.find(program), std::string::npos) << e.text().problem;
+    }
+  }
+}
+
+TEST(Import, TellsDialectsApart) {
+  EXPECT_EQ(detect_dialect("pretrain_gpt.py --num-layers 2", "f"), Dialect::kMegatronCore);
+  EXPECT_EQ(detect_dialect(" {\"zero_optimization\": {}}", "f"), Dialect::kDeepSpeed);
+  EXPECT_EQ(detect_dialect("distributed_type: FSDP", "f"), Dialect::kAccelerate);
+  EXPECT_EQ(detect_dialect("vllm serve x", "f"), Dialect::kVllm);
+  EXPECT_EQ(detect_dialect(R"({"peft_type": "LORA"})", "f"), Dialect::kPeft);
+  for (const char* text : {"", " \n", "hello", R"({"model_type": "llama"})", kBase}) {
+    try {
+      detect_dialect(text, "f");
+      ADD_FAILURE() << "accepted " << text;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+    }
+  }
+}
+
+}  // namespace plait::import_test
