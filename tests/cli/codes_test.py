@@ -161,6 +161,10 @@ CODES = [
       "1 overlaps"]),
     ("W005", 0, ["topology", "import", MATRIX_OF_NVLINKS], {}, ["a30", "--device"]),
     ("W010", 0, ["serve", "slow.json", "--max-rate"], {}, ["requests a second", "100000 are"]),
+    ("W019", 0, ["serve", "slow.json"], {"serving.requests.rate_per_s": 1000},
+     ["still wait for their first token", "--max-rate"]),
+    ("W020", 0, ["serve", "slow.json"], {"model": "gpt-oss-20b", "serving.engine": {}, "serving.requests.count": 9},
+     ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
 ]
 
 

@@ -129,7 +129,7 @@ class Serve(CommandTest):
         self.assertGreater(service["all"]["ttft"]["p50_s"], 0)
         out = self.serve(alone).out
         for label in (r"per token \(TPOT\)", r"between tokens \(ITL\)"):
-            self.assertRegex(out, label + r"( +-){5}\n")
+            self.assertRegex(out, label + r"( +-){6}\n")
         self.assertNotIn("per user", out)
         self.assertRegex(self.serve(alone, "-L", "strategy.tp=1").out, r"tp=1 .*s +- +- ")
         row = self.serve(alone, "-L", "strategy.tp=1", "--format", "csv").out.splitlines()[1]
