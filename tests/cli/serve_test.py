@@ -466,6 +466,10 @@ class Serve(CommandTest):
                 result = plait(command, path)
                 self.assertEqual(result.code, 2)
                 self.assertIn("S065", result.err)
+        for arguments in (["compare", path], ["whatif", path, "-L", "cluster.nodes=1,2"]):
+            result = plait(*arguments)
+            self.assertIn("G009", result.err)
+            self.assertIn("plait serve", result.err)
 
 
 if __name__ == "__main__":
