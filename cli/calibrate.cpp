@@ -37,9 +37,13 @@ std::string table_of(const CalibrationResult& result) {
                   "error", "worst", beside("data sheet"), "worst row");
   for (const FitQuality& q : result.quality) {
     const auto& sheet = q.data_sheet_error;
-    text += fmt::format("{:<40}{:>6}{:>8.1f} %{:>8}{:>8.1f} %{:>6.0f} %{}  {}\n", q.name,
-                        q.fitted_rows, 100 * q.fitted_error, q.held_out_rows,
-                        100 * q.held_out_error, 100 * q.worst_error,
+    const bool judged = q.held_out_rows > 0;
+    const auto error = [&](double share, int digits) {
+      return judged ? fmt::format("{:.{}f} %", 100 * share, digits) : std::string("-");
+    };
+    text += fmt::format("{:<40}{:>6}{:>8.1f} %{:>8}{:>10}{:>8}{}  {}\n", q.name, q.fitted_rows,
+                        100 * q.fitted_error, q.held_out_rows, error(q.held_out_error, 1),
+                        error(q.worst_error, 0),
                         beside(sheet ? fmt::format("{:.1f} %", 100 * *sheet) : ""), q.worst);
   }
   text += "\nerror: mean |log(predicted / measured)|; judged: shapes that were not fitted\n";

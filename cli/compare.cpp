@@ -193,7 +193,11 @@ int compare(const CompareOptions& options, const std::string& command_line) {
   for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
   save_page(options.html, candidates, rows, command_line);
   print_result(options.output, rendered(candidates, options.output));
-  if (!reference_of(candidates)) refuse_all_rows();
+  if (!reference_of(candidates)) {
+    std::vector<std::string> reasons;
+    for (const ComparedScenario& c : candidates) reasons.push_back(c.reason);
+    refuse_all_rows(reasons);
+  }
   if (options.fail_over.empty()) return kYes;
   const std::vector<std::string> over = over_limit(candidates, limit);
   for (const std::string& label : over) {

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -131,10 +132,15 @@ void print_result(const OutputOptions& options, const std::string& text) {
   throw EnvironmentError(std::string("cannot write the result: ") + std::strerror(errno));
 }
 
-void refuse_all_rows() {
-  throw InputError({.code = "G009",
-                    .problem = "none of these can be planned",
-                    .cure = "the table says why: change the scenario, or the values of -L"});
+void refuse_all_rows(const std::vector<std::string>& reasons) {
+  const bool serve = !reasons.empty() && std::ranges::all_of(reasons, [](const std::string& r) {
+    return r.starts_with("S065");
+  });
+  throw InputError(
+      {.code = "G009",
+       .problem = "none of these can be planned",
+       .cure = serve ? "compare scenarios of serving by plait serve, whose -L varies fields"
+                     : "the table says why: change the scenario, or the values of -L"});
 }
 
 void print_warnings(const std::vector<std::string>& warnings) {

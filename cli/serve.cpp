@@ -102,14 +102,27 @@ ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& opti
   return out;
 }
 
-/// Of all candidates, each once.
+/// Of all candidates, each once, and behind those that not all have whose they are.
 std::vector<std::string> warnings_of(const std::vector<ServingCandidate>& candidates) {
-  std::vector<std::string> out;
+  struct Warning {
+    std::string text, first;  // the label of the first that has it
+    std::ptrdiff_t count = 0;
+  };
+  std::vector<Warning> all;
+  std::ptrdiff_t served = 0;
   for (const ServingCandidate& c : candidates) {
     if (!c.report) continue;
-    for (const std::string& warning : c.report->run.warnings) {
-      if (std::ranges::find(out, warning) == out.end()) out.push_back(warning);
+    ++served;
+    for (const std::string& text : c.report->run.warnings) {
+      const auto found = std::ranges::find(all, text, &Warning::text);
+      Warning& warning = found != all.end() ? *found : all.emplace_back(Warning{text, c.label});
+      ++warning.count;
     }
+  }
+  std::vector<std::string> out;
+  for (const Warning& w : all) {
+    const std::string others = w.count > 1 ? fmt::format(" and {} more", w.count - 1) : "";
+    out.push_back(w.count == served ? w.text : fmt::format("{} [{}{}]", w.text, w.first, others));
   }
   return out;
 }

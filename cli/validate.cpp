@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <regex>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -85,25 +86,39 @@ std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   return out;
 }
 
-void write_scenario(const std::string& folder, const std::string& id, const std::string& json) {
+/// The ids, as names of files; of those that are called alike all but the first with a number.
+std::vector<std::string> file_names(const std::vector<ValidationTask>& tasks) {
+  const std::regex unusual("[^\\w.-]");
+  std::set<std::string> taken;
+  std::vector<std::string> out;
+  for (const ValidationTask& task : tasks) {
+    const std::string name = std::regex_replace(task.run.id, unusual, "-");
+    out.push_back(name);
+    for (int n = 2; !taken.insert(out.back()).second; ++n)
+      out.back() = fmt::format("{}-{}", name, n);
+  }
+  return out;
+}
+
+void write_scenario(const std::string& folder, const std::string& name, const std::string& json) {
   if (folder.empty()) return;
-  NewFile file(
-      fmt::format("{}/{}.json", folder, std::regex_replace(id, std::regex("[^\\w.-]"), "-")));
+  NewFile file(fmt::format("{}/{}.json", folder, name));
   file.write(json + "\n");
   file.finish();
 }
 
-ValidationRecord validated(const ValidationTask& task, const std::string& scenarios) {
+ValidationRecord validated(const ValidationTask& task, const std::string& folder,
+                           const std::string& name) {
   ValidationRecord out = published_prediction(
-      task.run, [&](const std::string& json) { write_scenario(scenarios, task.run.id, json); });
+      task.run, [&](const std::string& json) { write_scenario(folder, name, json); });
   out.file = task.file;
   return out;
 }
 
 std::string rendered(const Validation& v, const ValidateOptions& o) {
   switch (o.output.kind()) {
-    case Format::kJson: return validation_json(v);
-    case Format::kCsv: return validation_csv(v);
+    case Format::kJson: return validation_json(v, o.worst);
+    case Format::kCsv: return validation_csv(v, o.worst);
     case Format::kText: return validation_text(v, o.worst, o.output.style());
   }
   return "";
@@ -122,8 +137,10 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
   if (!o.scenarios.empty()) new_folder(o.scenarios);
   Validation v{std::vector<ValidationRecord>(tasks.size()), std::string(kVersion), command_line};
   ProgressLine progress;
+  const std::vector<std::string> names = file_names(tasks);
   in_parallel(
-      tasks.size(), o.jobs, [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios); },
+      tasks.size(), o.jobs,
+      [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios, names[i]); },
       [&](std::size_t done) { progress(done, tasks.size(), "records"); });
   progress.finish();
   if (!o.svg.empty()) {

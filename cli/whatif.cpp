@@ -99,8 +99,10 @@ int whatif(const WhatIfOptions& options, const std::string& command_line) {
   }
   save_page(options, study, asked.base);
   print_result(options.output, rendered(study, options.output));
-  if (first_report(study) == nullptr) refuse_all_rows();
-  return kYes;
+  if (first_report(study) != nullptr) return kYes;
+  std::vector<std::string> reasons;
+  for (const WhatIfPoint& p : study.points) reasons.push_back(p.reason);
+  refuse_all_rows(reasons);
 }
 
 }  // namespace

@@ -49,6 +49,24 @@ bool has_positions(const Scenario& s) {
       [&](const char* key) { return model->find(key) != nullptr; });
 }
 
+/// Where no limit is stated, requests may be as long as the model has positions.
+void require_positions_for(const std::vector<Request>& requests, const Scenario& s,
+                           const Limit& limit) {
+  if (!limit.path(s).empty() || !has_positions(s)) return;
+  const auto longest =
+      std::ranges::max_element(requests, {}, [&](const Request& r) { return limit.tokens_of(r); });
+  const std::int64_t positions = s.model.max_positions;
+  if (longest == requests.end() || limit.tokens_of(*longest) <= positions) return;
+  const bool traced = s.serving->load.arrivals == Arrivals::kTrace;
+  throw refusal("S194",
+                fmt::format("request {} of {} prompt and {} output tokens, and {} has {} positions",
+                            longest - requests.begin(), longest->prompt, longest->output,
+                            s.model.name, positions),
+                traced ? "serving.requests.trace" : "serving.requests.kinds",
+                fmt::format("prompt and answer of at most {} tokens together", positions),
+                "shorten the requests, or raise model.max_positions where positions are scaled");
+}
+
 }  // namespace
 
 void require_positions(const Scenario& s) {
@@ -69,6 +87,7 @@ void require_positions(const Scenario& s) {
 
 void require_context(const std::vector<Request>& requests, const Scenario& s, Serving& serving) {
   for (const Limit& limit : limits_of(serving)) {
+    require_positions_for(requests, s, limit);
     std::int64_t longest = 0;
     for (const Request& r : requests) longest = std::max(longest, limit.tokens_of(r));
     std::int64_t& most = limit.limits.max_context;

@@ -15,7 +15,8 @@ namespace plait {
 void require_positions(const Scenario& scenario);
 
 /// Limits that are not stated become the longest request: of a trace it is known only now. Throws
-/// InputError R004 for the first request that is longer than those that are.
+/// InputError S194 where that is longer than the model has positions, R004 for the first request
+/// that is longer than a limit that is stated.
 void require_context(const std::vector<Request>& requests, const Scenario& scenario,
                      Serving& serving);
 

@@ -10,6 +10,7 @@
 #include "model/iteration_flops.h"
 #include "prediction/costs.h"
 #include "prediction/prediction.h"
+#include "reports/human.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -72,6 +73,48 @@ void take_prediction(const PublishedRun& run, const Scenario& scenario, const Re
   from_rate(run.measured.hfu, r.hfu, "HFU");
 }
 
+/// TFLOP/s that no step reaches: twice the fastest dense peak of the devices, as formulas count the
+/// masked half of attention too.
+double most_tflops(const Cluster& cluster) {
+  double out = 0;
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+    const Device& d = cluster.kind(k).device;
+    for (const FlopsPerSecond peak :
+         {d.peak_fp32, d.peak_bf16, d.peak_fp16, d.peak_fp8, d.peak_fp4}) {
+      out = std::max(out, 2 * peak.value / 1e12);
+    }
+  }
+  return out;
+}
+
+/// What no machine does is taken for another unit, and counts nowhere; a time that is far off is
+/// told.
+void doubt_units(const Scenario& scenario, const Report& r, ValidationRecord& out) {
+  constexpr double kFarOff = 100, kMemory = 1.25;
+  const double most = most_tflops(scenario.cluster);
+  if (out.measured_s) {
+    const double times = *out.measured_s / r.step_time_s;
+    const double tflops = r.model_tflops_per_gpu / times;
+    if (tflops > most) {
+      out.assumed.push_back(fmt::format(
+          "not counted: a measured {} that makes {:.3g} TFLOP/s of each GPU, of {:.0f} at most: in "
+          "another unit?",
+          out.measured_as, tflops, most));
+      out.measured_s.reset();
+    } else if (times > kFarOff) {
+      out.assumed.push_back(
+          fmt::format("measured: {:.0f} times as long as predicted: in another unit?", times));
+    }
+  }
+  const auto capacity = static_cast<double>(r.memory.capacity_bytes);
+  if (!out.measured_memory_bytes || *out.measured_memory_bytes <= kMemory * capacity) return;
+  out.assumed.push_back(
+      fmt::format("not counted: a measured memory of {}, where a GPU has {}: in another unit?",
+                  human_bytes(static_cast<std::int64_t>(*out.measured_memory_bytes)),
+                  human_bytes(r.memory.capacity_bytes)));
+  out.measured_memory_bytes.reset();
+}
+
 ValidationRecord measured_of(const PublishedRun& run) {
   ValidationRecord out;
   out.id = run.id;
@@ -111,9 +154,12 @@ ValidationRecord published_prediction(
     out.scenario = without_name(made.json, out.id);
     described(made.json);
     const Scenario scenario = parse_scenario(made.json, out.id);
-    take_prediction(run, scenario, report_of(scenario, costs_of(scenario), {}), out);
+    const Reported predicted = report_of(scenario, costs_of(scenario), {});
+    take_prediction(run, scenario, predicted, out);
+    doubt_units(scenario, predicted.report, out);
   } catch (const NotRepresentable& why) {
     out.reason = why.what();
+    for (const std::string& member : run.unread) out.reason += "; not read: " + member;
   } catch (const InputError& error) {
     out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
   } catch (const std::exception& bug) {  // the other records can be predicted all the same

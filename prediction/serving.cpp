@@ -12,6 +12,7 @@
 #include "prediction/context_length.h"
 #include "prediction/deployment.h"
 #include "prediction/narrower_release.h"
+#include "prediction/serving_doubts.h"
 #include "serving/max_rate.h"
 #include "serving/require_described.h"
 #include "serving/sustained.h"
@@ -53,6 +54,10 @@ bool asks_for_flows(const Scenario& s) {
   return network != nullptr && network->is(Json::Kind::kText) && network->text() == "flow";
 }
 
+void append(std::vector<std::string>& warnings, const std::vector<std::string>& more) {
+  warnings.insert(warnings.end(), more.begin(), more.end());
+}
+
 [[noreturn]] void refuse_rate(const char* problem, const char* path, const char* cure) {
   throw InputError({"S184",
                     problem,
@@ -67,6 +72,11 @@ void require_rate(const Serving& s) {
                 R"(set serving.requests.arrivals to "poisson", or leave out --max-rate)");
   }
   if (s.slo.any() && s.slo.attainment > 0) return;
+  if (s.slo.any()) {
+    refuse_rate("the highest rate at which no request has to keep its limits",
+                "serving.slo.attainment",
+                "raise serving.slo.attainment above 0: 0.9 of the requests by default");
+  }
   refuse_rate(
       "the highest rate of requests that may take any time", "serving.slo",
       R"(say what is good: --set serving.slo.ttft="500 ms" --set serving.slo.tpot="50 ms")");
@@ -141,6 +151,7 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   r.speculation = serving.speculation;
   r.slo = serving.slo;
   deployment.describe(r);
+  append(r.run.warnings, doubts_of_precision(s));
   if (asks_for_flows(s)) {
     r.run.warnings.emplace_back("W006: network flow: steps are served with the analytic network");
   }
@@ -155,6 +166,7 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   }
   TokenCount count(requests, watch);
   r.service = deployment.serve(requests, serving.load, std::ref(count));
+  if (!searches) append(r.run.warnings, doubts_of_load(requests, r.service, serving.load));
   r.kinds = kinds_of(serving.load);
   deployment.summarize(r, requests);
   r.requests = std::move(requests);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "reports/csv.h"
 #include "reports/json_tree.h"
 #include "reports/serving.h"
 #include "reports/serving_objectives.h"
@@ -12,11 +13,8 @@ using Tree = nlohmann::ordered_json;
 /// Null where there are none.
 Tree tree_of(const Quantiles& q) {
   const auto seconds = [&q](Seconds t) { return q.samples > 0 ? Tree(t.value) : Tree(nullptr); };
-  return {{"mean_s", seconds(q.mean)},
-          {"p50_s", seconds(q.p50)},
-          {"p90_s", seconds(q.p90)},
-          {"p99_s", seconds(q.p99)},
-          {"max_s", seconds(q.most)}};
+  return {{"mean_s", seconds(q.mean)}, {"p50_s", seconds(q.p50)}, {"p90_s", seconds(q.p90)},
+          {"p95_s", seconds(q.p95)},   {"p99_s", seconds(q.p99)}, {"max_s", seconds(q.most)}};
 }
 
 Tree tree_of(const KindSummary& k, bool prefix_caching, bool objectives) {
@@ -177,16 +175,20 @@ std::string to_json(const ServingReport& r) {
 std::string to_csv(const ServingReport& r) {
   const bool cached = r.caches_prefixes();
   const bool objectives = r.slo.any(), apart = r.handovers.has_value();
-  std::string out = "request,arrival_s,first_token_s,finish_s,replica,preemptions";
-  if (cached) out += ",prompt_tokens,prompt_tokens_cached";
+  std::string out =
+      "request,arrival_s,first_token_s,finish_s,replica,preemptions,kind,prompt_tokens,"
+      "output_tokens";
+  if (cached) out += ",prompt_tokens_cached";
   if (apart) out += ",prefilled_s,asked_s,received_s,decode_replica,tokens_sent";
   out += objectives ? ",good\n" : "\n";
   const auto seconds = [](SimTime t) { return to_seconds(t).value; };
   for (std::size_t i = 0; i < r.service.requests.size(); ++i) {
     const Served& s = r.service.requests[i];
-    out += fmt::format("{},{},{},{},{},{}", i, seconds(s.arrival), seconds(s.first_token),
-                       seconds(s.finish), s.replica, s.preemptions);
-    if (cached) out += fmt::format(",{},{}", r.requests[i].prompt, s.found);
+    const Request& asked = r.requests[i];
+    out += fmt::format("{},{},{},{},{},{},{},{},{}", i, seconds(s.arrival), seconds(s.first_token),
+                       seconds(s.finish), s.replica, s.preemptions,
+                       csv_field(r.kinds[asked.kind].name), asked.prompt, asked.output);
+    if (cached) out += fmt::format(",{}", s.found);
     if (apart) {
       const Handover& h = r.service.handovers[i];
       out += fmt::format(",{},{},{},{},{}", seconds(h.prefilled), seconds(h.asked),

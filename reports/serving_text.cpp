@@ -164,7 +164,7 @@ std::vector<Line> rate_lines(const ServingReport& r) {
 
 TableRow row(const std::string& label, const Quantiles& q) {
   TableRow out{label, {}, ""};
-  for (const Seconds t : {q.mean, q.p50, q.p90, q.p99, q.most}) {
+  for (const Seconds t : {q.mean, q.p50, q.p90, q.p95, q.p99, q.most}) {
     out.cells.push_back({time_of(q, t)});
   }
   return out;
@@ -177,7 +177,8 @@ std::vector<Line> latency_lines(const KindSummary& k, const std::string& title, 
   if (gap != nullptr) rows.push_back(row("between tokens (ITL)", *gap));
   rows.push_back(row("end to end", k.end_to_end));
   std::vector<Line> out = {{}};
-  for (Line& l : table_lines(title, {{"mean"}, {"p50"}, {"p90"}, {"p99"}, {"most"}}, rows, width)) {
+  const std::vector<TableColumn> columns = {{"mean"}, {"p50"}, {"p90"}, {"p95"}, {"p99"}, {"most"}};
+  for (Line& l : table_lines(title, columns, rows, width)) {
     out.push_back(std::move(l));
   }
   return out;

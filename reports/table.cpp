@@ -44,6 +44,17 @@ std::string padded(const std::string& text, const TableColumn& column) {
   return column.left ? "  " + pad_right(text, column.width - 2) : pad_left(text, column.width);
 }
 
+/// A cell that fills its column would run into the one before it.
+void widen(std::vector<TableColumn>& columns, const std::vector<TableRow>& rows) {
+  for (const TableRow& row : rows) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const int gap = columns[i].left ? 2 : 1;
+      if (columns[i].left && i + 1 == columns.size()) continue;  // nothing stands behind it
+      columns[i].width = std::max(columns[i].width, display_width(row.cells[i].text) + gap);
+    }
+  }
+}
+
 void add_row(const TableRow& row, const std::vector<TableColumn>& columns, int width, int total,
              std::vector<Line>& out) {
   std::string label = row.label;
@@ -70,6 +81,7 @@ void add_row(const TableRow& row, const std::vector<TableColumn>& columns, int w
 
 std::vector<Line> table_lines(const std::string& title, std::vector<TableColumn> columns,
                               std::vector<TableRow> rows, int total) {
+  widen(columns, rows);
   leave_out(title, columns, rows, total);
   const int width = label_width(title, columns, rows, total);
   std::vector<Line> out;

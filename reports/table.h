@@ -22,7 +22,8 @@ struct TableRow {
   std::string reason;       // where `cells` is empty
 };
 
-/// A label longer than its column stands on a line of its own, above the numbers.
+/// A column is as wide as it says, or as its longest cell needs. A label longer than its column
+/// stands on a line of its own, above the numbers.
 std::vector<Line> table_lines(const std::string& title, std::vector<TableColumn> columns,
                               std::vector<TableRow> rows, int width);
 

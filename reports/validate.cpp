@@ -183,4 +183,17 @@ std::vector<const ValidationRecord*> Validation::of_file(const std::string& file
   return out;
 }
 
+std::vector<const ValidationRecord*> Validation::listed(int worst) const {
+  std::vector<const ValidationRecord*> out;
+  for (const ValidationRecord& r : records) {
+    if (worst < 0 || r.error()) out.push_back(&r);
+  }
+  if (worst < 0) return out;
+  std::ranges::stable_sort(out, std::ranges::greater(), [](const ValidationRecord* r) {
+    return std::abs(std::log1p(*r->error()));
+  });
+  out.resize(std::min<std::size_t>(out.size(), static_cast<std::size_t>(worst)));
+  return out;
+}
+
 }  // namespace plait

@@ -64,14 +64,16 @@ struct Validation {
   /// In order of appearance.
   std::vector<std::string> files() const;
   std::vector<const ValidationRecord*> of_file(const std::string& file) const;  // "": all
+  /// The `worst` records with an error, the furthest off first; -1: all, in the order of the files.
+  std::vector<const ValidationRecord*> listed(int worst) const;
 };
 
-/// `worst`: how many records to list, those with the largest error first; -1: all in file order.
+/// Of all three, `worst` says which records are listed (Validation::listed); summaries are of all.
 std::string validation_text(const Validation& v, int worst, const TerminalStyle& style);
 /// {"records": [...], "not_represented": [...], "files": [...], "summary": {...}}
-std::string validation_json(const Validation& v);
+std::string validation_json(const Validation& v, int worst = -1);
 /// One line per record.
-std::string validation_csv(const Validation& v);
+std::string validation_csv(const Validation& v, int worst = -1);
 /// Predicted over measured, logarithmic, a mark for each file.
 std::string validation_svg(const Validation& v);
 

@@ -73,12 +73,13 @@ std::string or_empty(const std::optional<double>& value) {
 
 }  // namespace
 
-std::string validation_json(const Validation& v) {
+std::string validation_json(const Validation& v, int worst) {
   Tree records = Tree::array(), others = Tree::array(), files = Tree::array();
+  for (const ValidationRecord* r : v.listed(worst)) {
+    if (r->predicted()) records.push_back(record_tree(*r));
+  }
   for (const ValidationRecord& r : v.records) {
-    if (r.predicted()) {
-      records.push_back(record_tree(r));
-    } else {
+    if (!r.predicted()) {
       others.push_back({{"id", r.id}, {"file", r.file}, {"reason", r.reason}});
     }
   }
@@ -94,12 +95,13 @@ std::string validation_json(const Validation& v) {
   return json_text(out);
 }
 
-std::string validation_csv(const Validation& v) {
+std::string validation_csv(const Validation& v, int worst) {
   std::string out =
       csv_row({"file", "id", "tier", "framework", "model", "cluster", "layout", "measured_s",
                "predicted_s", "error", "fits", "measured_oom", "measured_memory_bytes",
                "predicted_memory_bytes", "memory_statistic", "reason"});
-  for (const ValidationRecord& r : v.records) {
+  for (const ValidationRecord* listed : v.listed(worst)) {
+    const ValidationRecord& r = *listed;
     const bool p = r.predicted();
     out += csv_row(
         {r.file, r.id, r.tier, r.framework, r.model, r.cluster, r.layout, or_empty(r.measured_s),

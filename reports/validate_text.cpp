@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "reports/human.h"
@@ -43,19 +41,6 @@ TableRow record_row(const ValidationRecord& r) {
       {fmt::format("{:.0f}/{:.0f}/{:.0f} %", 100 * (r.provenance.share[0] + r.provenance.share[1]),
                    100 * r.provenance.share[2], 100 * r.provenance.share[3])}};
   return row;
-}
-
-std::vector<const ValidationRecord*> listed(const Validation& v, int worst) {
-  std::vector<const ValidationRecord*> out;
-  for (const ValidationRecord& r : v.records) {
-    if (worst < 0 ? r.predicted() : r.error().has_value()) out.push_back(&r);
-  }
-  if (worst < 0) return out;
-  std::ranges::stable_sort(out, std::ranges::greater(), [](const ValidationRecord* r) {
-    return std::abs(std::log1p(*r->error()));
-  });
-  out.resize(std::min<std::size_t>(out.size(), static_cast<std::size_t>(worst)));
-  return out;
 }
 
 TableRow summary_row(const std::string& name, const ValidationSummary& s) {
@@ -116,7 +101,9 @@ std::vector<Line> assumption_lines(const Validation& v) {
 std::string validation_text(const Validation& v, int worst, const TerminalStyle& style) {
   std::vector<Line> lines;
   std::vector<TableRow> rows;
-  for (const ValidationRecord* r : listed(v, worst)) rows.push_back(record_row(*r));
+  for (const ValidationRecord* r : v.listed(worst)) {
+    if (r->predicted()) rows.push_back(record_row(*r));
+  }
   const std::vector<TableColumn> record_columns = {
       {"measured", 9}, {"predicted", 10}, {"error", 8},          {"memory", 13, true},
       {"measured", 9}, {"predicted", 10}, {"fit/sheet/extr", 15}};

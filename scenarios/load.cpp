@@ -182,6 +182,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
 
 void resolve_machine(const Json& root, ScenarioParts& parts, Scenario& out) {
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
+  warn_of_no_latency(parts.cluster, out.warnings);
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;
   out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "topologies/catalogue.h"
+#include "topologies/importers/choose_device.h"
 
 namespace plait {
 namespace {
@@ -51,11 +55,14 @@ constexpr NameElsewhere kNames[] = {
     {"gpus_per_node", "cluster.devices_per_node"},
     {"gradient_checkpointing", "strategy.recompute"},
     {"hidden_size", "model.hidden"},
+    {"input_len", "serving.requests.kinds"},
     {"inter_node", "cluster.fabric"},
     {"intermediate_size", "model.ffn_hidden"},
     {"intra_node", "cluster.device"},
+    {"kv_cache_dtype", "serving.kv_cache"},
     {"kv_channels", "model.head_dim"},
     {"local_batch_size", "workload.micro_batch"},
+    {"max_concurrency", "serving.requests.concurrency"},
     {"max_position_embeddings", "model.max_positions"},
     {"max_seq_len", "workload.sequence_length"},
     {"max_seq_length", "workload.sequence_length"},
@@ -90,9 +97,13 @@ constexpr NameElsewhere kNames[] = {
     {"num_local_experts", "model.experts"},
     {"num_nextn_predict_layers", "model.mtp_layers"},
     {"num_nodes", "cluster.nodes"},
+    {"num_prompts", "serving.requests.count"},
     {"num_query_groups", "model.kv_heads"},
     {"num_shared_experts", "model.shared_ffn_hidden"},
     {"num_virtual_stages_per_pipeline_rank", "strategy.pipeline.chunks"},
+    {"nvlink", "cluster.device.nvlink_bandwidth"},
+    {"output_len", "serving.requests.kinds"},
+    {"oversubscription", "cluster.fabric.oversubscription"},
     {"per_device_batch_size", "workload.micro_batch"},
     {"per_device_train_batch_size", "workload.micro_batch"},
     {"pipeline_model_parallel_size", "strategy.pp"},
@@ -101,9 +112,15 @@ constexpr NameElsewhere kNames[] = {
     {"pipeline_parallel_schedule", "strategy.pipeline.schedule"},
     {"pipeline_parallel_size", "strategy.pp"},
     {"pp_size", "strategy.pp"},
+    {"price_per_gpu_hour", "cluster.price_per_device_hour"},
+    {"price_per_hour", "cluster.price_per_device_hour"},
+    {"qps", "serving.requests.rate_per_s"},
     {"quantization", "serving.products"},
+    {"random_input_len", "serving.requests.kinds"},
+    {"random_output_len", "serving.requests.kinds"},
     {"recompute_granularity", "strategy.recompute"},
     {"recompute_num_layers", "strategy.recompute.layers"},
+    {"request_rate", "serving.requests.rate_per_s"},
     {"seq_len", "workload.sequence_length"},
     {"seq_length", "workload.sequence_length"},
     {"seqlen", "workload.sequence_length"},
@@ -117,6 +134,7 @@ constexpr NameElsewhere kNames[] = {
     {"top_k", "model.experts_per_token"},
     {"torch_dtype", "workload.precision"},
     {"tp_size", "strategy.tp"},
+    {"trace_file", "serving.requests.trace"},
     {"train_batch_size", "workload.global_batch"},
     {"train_micro_batch_size_per_gpu", "workload.micro_batch"},
     {"use_distributed_optimizer", "strategy.zero_stage"},
@@ -157,6 +175,15 @@ constexpr ValueElsewhere kValues[] = {
     {"strategy.expert_dispatch", "deepep", "kernels.exchange=deepep"},
     {"strategy.expert_dispatch", "alltoall", "strategy.expert_dispatch=all_to_all"},
     {"strategy.expert_dispatch", "allgather", "strategy.expert_dispatch=all_gather"},
+    {"serving.weights", "awq", "serving.weights=int4"},
+    {"serving.weights", "gptq", "serving.weights=int4"},
+    {"serving.weights", "w4a16", "serving.weights=int4"},
+    {"serving.weights", "w8a16", "serving.weights=int8"},
+    {"serving.weights", "fp8", "serving.products=fp8"},
+    {"serving.weights", "bf16", "serving.dtype=bf16"},
+    {"serving.weights", "fp16", "serving.dtype=fp16"},
+    {"serving.products", "awq", "serving.weights=int4"},
+    {"serving.products", "gptq", "serving.weights=int4"},
     {"workload.precision", "fp8", "workload.precision.matmul=fp8"},
     {"workload.precision", "nvfp4", "workload.precision.matmul=nvfp4"},
     {"workload.precision", "bfloat16", "workload.precision=bf16"},
@@ -172,9 +199,22 @@ std::string field_meant(std::string_view word) {
   return fmt::format("did you mean \"{}\"?", found->path);
 }
 
+/// A device where a node is asked for: the node that usually has it.
+std::string device_meant(const std::string& path, const std::string& value) {
+  if (path != "cluster" && path != "cluster.preset") return "";
+  const std::vector<std::string> devices = device_names();
+  if (std::ranges::find(devices, value) == devices.end()) return "";
+  const std::string node = usual_node(find_device(value), 0);
+  return fmt::format(
+      "{0} is a device: set cluster.preset={1} and cluster.device={0}, in a file "
+      R"({{"preset": "{1}", "device": "{0}"}})",
+      value, node);
+}
+
 std::string value_meant(const std::string& path, const Json& root) {
   const Json* json = root.find_path(path);
   if (json == nullptr || !json->is(Json::Kind::kText)) return "";
+  if (std::string device = device_meant(path, json->text()); !device.empty()) return device;
   for (const ValueElsewhere& v : kValues) {
     if (v.path == path && v.value == json->text()) return fmt::format("did you mean {}?", v.set);
   }

@@ -106,6 +106,19 @@ void check(const Serving& s) {
   }
 }
 
+/// What else is written says which arrivals are meant.
+void resolve_arrivals(const Json* requests, Load& load) {
+  const auto has = [&](const char* key) {
+    return requests != nullptr && requests->find(key) != nullptr;
+  };
+  if (has("arrivals")) return;
+  if (has("trace")) {
+    load.arrivals = Arrivals::kTrace;
+  } else if (has("concurrency") && !has("rate_per_s")) {
+    load.arrivals = Arrivals::kClosed;
+  }
+}
+
 /// An empty list is no default.
 void require_kinds(const Json* requests, const Load& load) {
   const bool written = requests != nullptr && requests->find("kinds") != nullptr;
@@ -134,6 +147,7 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
   if (json.find_path("engine.kernels") == nullptr && s.layers.dealing == Dealing::kGpuLayers) {
     s.limits.engine = ServingEngine::kLlamaCpp;
   }
+  resolve_arrivals(json.find("requests"), s.load);
   check(s);
   require_kinds(json.find("requests"), s.load);
   require_limits(json, s.slo);

@@ -56,7 +56,9 @@ const Table<Load>& load_table() {
                                   {"closed", Arrivals::kClosed},
                                   {"trace", Arrivals::kTrace}}},
                 "poisson: independent, at `rate_per_s`. closed: `concurrency` users, each of whom "
-                "asks anew when answered. trace: as the file says."),
+                "asks anew when answered. trace: as the file says.")
+              .otherwise("trace where `trace` is given, else closed where `concurrency` is and "
+                         "`rate_per_s` is not, else poisson"),
           field("count", &L::count, Int{.max = 10'000'000}, "Requests in all; not with a trace."),
           field("rate_per_s", &L::rate_per_s, Real{.min = 1e-9, .max = 1e9},
                 "Requests per second, for poisson; of conversations, those that begin."),
@@ -66,8 +68,8 @@ const Table<Load>& load_table() {
                 "For closed: how long after one user the next asks for the first time."),
           field("trace", &L::trace, Text{},
                 "Path relative to this file: CSV with the header "
-                "arrival_s,prompt_tokens,output_tokens, a JSON list of such objects, or Mooncake's "
-                "JSON lines.")
+                "arrival_s,prompt_tokens,output_tokens, or that of Azure's, BurstGPT's or Vidur's "
+                "traces; a JSON list of such objects, or one a line; Mooncake's JSON lines.")
               .otherwise("none"),
           field("kinds", &L::kinds, List{Nested{&kind_table()}}, "Requests that are alike.")
               .otherwise("1024 prompt and 128 output tokens"),

@@ -48,6 +48,7 @@ Quantiles quantiles(std::vector<SimTime> sample) {
   return {Seconds(sum / static_cast<double>(sample.size())),
           at(sample, 0.5),
           at(sample, 0.9),
+          at(sample, 0.95),
           at(sample, 0.99),
           to_seconds(sample.back()),
           std::ssize(sample)};

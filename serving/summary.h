@@ -13,7 +13,7 @@ namespace plait {
 
 /// Of a sample; the q-quantile lies between the order statistics next to q (n - 1), as NumPy's.
 struct Quantiles {
-  Seconds mean, p50, p90, p99, most;
+  Seconds mean, p50, p90, p95, p99, most;
   std::int64_t samples = 0;  // none: there is nothing to say
 };
 Quantiles quantiles(std::vector<SimTime> sample);

@@ -1,10 +1,14 @@
 #include "serving/trace_rows.h"
 
 #include <algorithm>
-#include <charconv>
+#include <chrono>
+#include <optional>
+#include <regex>
 #include <sstream>
+#include <string_view>
 
 #include "core/fields.h"
+#include "core/parse_number.h"
 #include "core/time.h"
 
 namespace plait {
@@ -53,10 +57,10 @@ const Table<TimestampRow>& mooncake_table() {
   return table;
 }
 
-std::vector<std::string> cells(const std::string& line) {
+std::vector<std::string> cells(const std::string& line, char between) {
   std::vector<std::string> out(1);
   for (const char c : line) {
-    if (c == ',') {
+    if (c == between) {
       out.emplace_back();
     } else if (c != '\r' && c != ' ' && c != '"') {
       out.back() += c;
@@ -65,14 +69,65 @@ std::vector<std::string> cells(const std::string& line) {
   return out;
 }
 
-template <class Number>
-Number number(const std::string& text, const std::string& file, int line) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    refuse_trace(file, line, "\"" + text + "\" is no number");
+/// A comma, or what stands between the words of a header that has none.
+char between_cells(const std::string& header) {
+  for (const char c : {',', ';', '\t'}) {
+    if (header.find(c) != std::string::npos) return c;
   }
-  return value;
+  return ',';
+}
+
+/// What public traces call a column: Azure's (TIMESTAMP, ContextTokens, GeneratedTokens),
+/// BurstGPT's (Timestamp, Request tokens, Response tokens) and Vidur's (arrived_at,
+/// num_prefill_tokens, num_decode_tokens). Without blanks, as cells are.
+struct OtherName {
+  std::string_view other, name;
+};
+constexpr OtherName kOtherNames[] = {
+    {"TIMESTAMP", "arrival_s"},
+    {"ContextTokens", "prompt_tokens"},
+    {"GeneratedTokens", "output_tokens"},
+    {"Timestamp", "arrival_s"},
+    {"Requesttokens", "prompt_tokens"},
+    {"Responsetokens", "output_tokens"},
+    {"arrived_at", "arrival_s"},
+    {"num_prefill_tokens", "prompt_tokens"},
+    {"num_decode_tokens", "output_tokens"},
+};
+
+std::vector<std::string> header_of(const std::string& line, char between, const std::string& file) {
+  std::vector<std::string> header = cells(line, between);
+  for (std::string& column : header) {
+    const auto other = std::ranges::find(kOtherNames, column, &OtherName::other);
+    if (other != std::end(kOtherNames)) column = other->name;
+  }
+  std::string missing;
+  for (const char* name : {"arrival_s", "prompt_tokens", "output_tokens"}) {
+    if (std::ranges::find(header, name) != header.end()) continue;
+    missing += (missing.empty() ? "" : ", ") + std::string(name);
+  }
+  if (!missing.empty())
+    refuse_trace(file, 1,
+                 "a trace whose header, \"" + line.substr(0, 100) + "\", has no " + missing);
+  return header;
+}
+
+/// Seconds of a day and time such as 2023-11-16 18:17:03.97 (the blank is gone; what stands behind
+/// is of the zone, the same in all lines) since 1970; far more than any time from a start.
+std::optional<double> date_and_time(const std::string& text) {
+  if (text.size() < 18 || text[4] != '-') return std::nullopt;
+  static const std::regex kForm(
+      R"((\d{4})-(\d\d)-(\d\d)T?(\d\d):(\d\d):(\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:?\d\d)?)");
+  std::smatch m;
+  if (!std::regex_match(text, m, kForm)) return std::nullopt;
+  const auto part = [&m](std::size_t i) { return *parse_number<int>(m.str(i)); };
+  const std::chrono::year_month_day day(std::chrono::year(part(1)),
+                                        std::chrono::month(static_cast<unsigned>(part(2))),
+                                        std::chrono::day(static_cast<unsigned>(part(3))));
+  if (!day.ok()) return std::nullopt;
+  const std::chrono::seconds days = std::chrono::sys_days(day).time_since_epoch();
+  return static_cast<double>(days.count()) + 3600 * part(4) + 60 * part(5) +
+         *parse_number<double>(m.str(6));
 }
 
 /// The cells of a line by the names of their columns.
@@ -90,18 +145,18 @@ class CsvLine {
     return it == header_.end() ? "" : cells_[static_cast<std::size_t>(it - header_.begin())];
   }
   std::int64_t value(const char* name, const Int& range) const {
-    return within(number<std::int64_t>(text(name), file_, line_), name, range);
+    return within<std::int64_t>(name, range);
   }
-  double value(const char* name, const Real& range) const {
-    return within(number<double>(text(name), file_, line_), name, range);
-  }
+  double value(const char* name, const Real& range) const { return within<double>(name, range); }
 
  private:
   template <class Number, class Range>
-  Number within(Number value, const char* name, const Range& range) const {
-    if (value >= range.min && value <= range.max) return value;
+  Number within(const char* name, const Range& range) const {
+    const auto value = parse_number<Number>(text(name));
+    if (value && *value >= range.min && *value <= range.max) return *value;
     refuse_trace(file_, line_,
-                 std::string(name) + " is " + text(name) + ", not " + range.shape().expectation);
+                 std::string(name) + " is " + (value ? text(name) : "\"" + text(name) + "\"") +
+                     ", not " + range.shape().expectation);
   }
 
   const std::vector<std::string>& header_;
@@ -112,7 +167,8 @@ class CsvLine {
 
 TraceRow row_of(const CsvLine& c, int line) {
   TraceRow r;
-  r.arrival_s = c.value("arrival_s", kArrival);
+  const std::optional<double> calendar = date_and_time(c.text("arrival_s"));
+  r.arrival_s = calendar ? *calendar : c.value("arrival_s", kArrival);
   r.prompt_tokens = c.value("prompt_tokens", kTokens);
   r.output_tokens = c.value("output_tokens", kTokens);
   if (const std::string kind = c.text("kind"); !kind.empty()) r.kind = kind;
@@ -123,26 +179,36 @@ TraceRow row_of(const CsvLine& c, int line) {
   return r;
 }
 
+/// Of times by the calendar, the first is 0.
+void begin_at_zero(std::vector<TraceRow>& rows, const std::string& file) {
+  const auto [first, last] = std::ranges::minmax_element(rows, {}, &TraceRow::arrival_s);
+  if (first == rows.end() || last->arrival_s <= kArrival.max) return;
+  const double begin = first->arrival_s;
+  for (TraceRow& r : rows) {
+    r.arrival_s -= begin;
+    if (r.arrival_s > kArrival.max)
+      refuse_trace(file, r.line, "a trace of more than 100 days, or of days and seconds mixed");
+  }
+}
+
 std::vector<TraceRow> csv_rows(const std::string& text, const std::string& file) {
   std::istringstream in(text);
   std::string line;
   std::getline(in, line);
-  const std::vector<std::string> header = cells(line);
-  for (const char* name : {"arrival_s", "prompt_tokens", "output_tokens"}) {
-    if (std::ranges::find(header, name) != header.end()) continue;
-    refuse_trace(file, 1, "a trace whose header names no arrival, prompt or output");
-  }
+  if (line.ends_with('\r')) line.pop_back();
+  const char between = between_cells(line);
+  const std::vector<std::string> header = header_of(line, between, file);
   std::vector<TraceRow> rows;
   for (int n = 2; std::getline(in, line); ++n) {
-    std::vector<std::string> c = cells(line);
+    std::vector<std::string> c = cells(line, between);
     if (c.size() == 1 && c[0].empty()) continue;
     rows.push_back(row_of(CsvLine(header, std::move(c), file, n), n));
   }
+  begin_at_zero(rows, file);
   return rows;
 }
 
-std::vector<TraceRow> json_rows(const std::string& text, const std::string& file) {
-  const JsonDocument document = parse_json(text, file);
+std::vector<TraceRow> rows_of(const JsonDocument& document) {
   std::vector<TraceRow> rows;
   for (const Json* child : document.root().children()) {
     row_table().read(*child, rows.emplace_back());
@@ -164,8 +230,11 @@ std::string as_list(const std::string& lines) {
   return out + "]";
 }
 
-std::vector<TraceRow> mooncake_rows(const std::string& text, const std::string& file) {
+/// Lines of Mooncake's keys, or of the usual ones.
+std::vector<TraceRow> json_line_rows(const std::string& text, const std::string& file) {
   const JsonDocument document = parse_json(as_list(text), file);
+  const auto& all = document.root().children();
+  if (!all.empty() && all.front()->find("timestamp") == nullptr) return rows_of(document);
   std::vector<TraceRow> rows;
   for (const Json* child : document.root().children()) {
     TimestampRow r;
@@ -189,11 +258,12 @@ void refuse_trace(const std::string& file, int line, const std::string& problem)
 }
 
 std::vector<TraceRow> read_trace_rows(const std::string& text, const std::string& file) {
+  constexpr std::string_view kByteOrder = "\xEF\xBB\xBF";  // spreadsheets begin with it
+  if (text.starts_with(kByteOrder)) return read_trace_rows(text.substr(kByteOrder.size()), file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const char sort = first == std::string::npos ? ' ' : text[first];
-  return sort == '['   ? json_rows(text, file)
-         : sort == '{' ? mooncake_rows(text, file)
-                       : csv_rows(text, file);
+  if (sort == '[') return rows_of(parse_json(text, file));
+  return sort == '{' ? json_line_rows(text, file) : csv_rows(text, file);
 }
 
 }  // namespace plait

@@ -18,8 +18,10 @@ struct TraceRow {
   int line = 0;
 };
 
-/// CSV with a header, a JSON list of objects with the same keys, or Mooncake's JSON lines
-/// (timestamp in milliseconds, input_length, output_length, hash_ids; Qin et al. 2024, section 4).
+/// CSV with a header (also that of Azure's, BurstGPT's and Vidur's traces; with ; or tabs in place
+/// of commas), a JSON list of objects with the same keys or one object a line, or Mooncake's JSON
+/// lines (timestamp in milliseconds, input_length, output_length, hash_ids; Qin et al. 2024,
+/// section 4). Times by the calendar count from the first.
 /// Throws InputError R001 and J0xx.
 std::vector<TraceRow> read_trace_rows(const std::string& text, const std::string& file);
 

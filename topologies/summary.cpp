@@ -112,6 +112,7 @@ Diameter diameter_of(const Cluster& cluster, const Watch& watch) {
   const std::int64_t unlike = std::min(symmetry_period(cluster), cluster.world_size()) / n;
   FirstSoClose first_so_close(*cluster.graph);
   Diameter out;
+  int hops_of_pair = 0;  // where latencies are alike, or nothing takes time
   for (std::int64_t a = 0; a < unlike; ++a) {
     if (watch) watch(a * n, unlike * n);
     const std::vector<std::int64_t> others = first_so_close.others_of(a);
@@ -120,7 +121,10 @@ Diameter diameter_of(const Cluster& cluster, const Watch& watch) {
         for (std::int64_t to = b * n; to < (b + 1) * n; ++to) {
           const Path path = route(cluster, from, to);
           out.hops = std::max(out.hops, path.hops);
-          if (path.latency <= out.latency) continue;
+          const bool longer = path.latency > out.latency ||
+                              (path.latency == out.latency && path.hops > hops_of_pair);
+          if (!longer) continue;
+          hops_of_pair = path.hops;
           out.latency = path.latency;
           out.from = from, out.to = to;
         }

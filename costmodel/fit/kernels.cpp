@@ -1,6 +1,7 @@
 #include "costmodel/fit/kernels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -126,6 +127,7 @@ void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationRes
     measured.ops[hash] = kernel->op;
     measured.times.add(hash, kernel->cpu.median);
   }
+  std::vector<std::string> unjudged;
   for (const auto& [name, of_class] : classes) {
     KernelRows parts = split(of_class, gpu);
     KernelFit fit = fit_of(name, gpu, parts);
@@ -133,11 +135,15 @@ void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationRes
     fit.fitted_rows = quality.fitted_rows, fit.held_out_rows = quality.held_out_rows;
     fit.fitted_error = quality.fitted_error, fit.held_out_error = quality.held_out_error;
     result.quality.push_back(quality);
-    if (fit.held_out_rows == 0) {
-      result.warnings.push_back(fmt::format("W004: {} has no row to be judged by", name));
-    }
+    if (fit.held_out_rows == 0) unjudged.push_back(name);
     result.calibration.kernels[name] = fit;
   }
+  if (unjudged.empty()) return;
+  const std::string all = fmt::format("{}", fmt::join(unjudged, ", "));
+  result.warnings.push_back(
+      unjudged.size() == 1
+          ? fmt::format("W004: {} has no row to be judged by", all)
+          : fmt::format("W004: {} classes have no row to be judged by: {}", unjudged.size(), all));
 }
 
 }  // namespace plait

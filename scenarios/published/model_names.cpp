@@ -24,7 +24,7 @@ bool agrees(std::int64_t published, std::int64_t size) {
 
 bool has_shape_of(const PublishedModel& m, const Model& preset) {
   const bool experts = agrees(m.experts, preset.experts) || preset.experts > 0;
-  return m.hidden == preset.hidden && agrees(m.heads, preset.heads) && experts &&
+  return agrees(m.hidden, preset.hidden) && agrees(m.heads, preset.heads) && experts &&
          m.gated_mlp == preset.gated_mlp;
 }
 
@@ -84,6 +84,8 @@ PublishedModel completed_by_preset(PublishedModel m) {
   const Preset* preset = preset_called(m);
   if (preset == nullptr) return m;
   const Model& p = preset->model;
+  complete(m.layers, p.layers);
+  complete(m.hidden, p.hidden);
   complete(m.heads, p.heads);
   complete(m.kv_heads, p.kv_heads);
   complete(m.ffn_hidden, p.ffn_hidden);

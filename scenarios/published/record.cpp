@@ -56,6 +56,15 @@ std::int64_t devices_of(const PublishedLayout& p) {
   return capped_product({p.tp, p.cp, p.pp, std::max<std::int64_t>(1, p.dp)});
 }
 
+/// Words, or over how many ranks: 8 is FULL_SHARD over eight, 1 is none.
+void read_shards(RecordPart& p, PublishedLayout& out) {
+  out.fsdp = p.kind("fsdp");
+  if (!p.number("fsdp")) return;
+  const std::int64_t ranks = p.count("fsdp", 0);
+  out.fsdp = ranks > 1 ? fmt::format("FSDP over {} ranks", ranks) : "";
+  if (out.zero_group == 0 && ranks > 1) out.zero_group = ranks;
+}
+
 PublishedLayout layout_of(RecordPart& p) {
   PublishedLayout out;
   out.tp = axis(p, "tp");
@@ -67,10 +76,10 @@ PublishedLayout layout_of(RecordPart& p) {
   out.sequence_parallel = p.flag("sp");
   if (p.number("zero_stage")) out.zero_stage = p.count("zero_stage", 0);
   out.zero_group = p.count("zero_group", 0);
-  out.chunks = p.count("vpp", 0);
   out.most_chunks = p.text("vpp").starts_with("max");
+  if (!out.most_chunks) out.chunks = p.count("vpp", 0);
   out.schedule = p.kind("schedule");
-  out.fsdp = p.kind("fsdp");
+  read_shards(p, out);
   out.offload = p.kind("offload");
   if (devices_of(out) > kMostCounted)
     refuse_record(p.json(), "a layout of too many devices", "up to 1e9");

@@ -56,15 +56,14 @@ const Json* RecordPart::find(std::string_view key) {
 
 RecordPart* RecordPart::find_part(std::string_view key) {
   const Json* found = find(key);
-  const bool is_part = found != nullptr && found->is(Json::Kind::kObject);
-  return is_part ? &parts_.emplace_back(*found) : nullptr;
+  if (found == nullptr) return nullptr;
+  if (!found->is(Json::Kind::kObject))
+    refuse_record(*found, fmt::format("\"{}\" is no object", key), "an object");
+  return &parts_.emplace_back(*found);
 }
 
 RecordPart& RecordPart::part(std::string_view key) {
   if (RecordPart* found = find_part(key)) return *found;
-  if (const Json* found = find(key)) {
-    refuse_record(*found, fmt::format("\"{}\" is no object", key), "an object");
-  }
   refuse_record(json_, fmt::format("a record without \"{}\"", key), "an object");
 }
 
@@ -101,12 +100,16 @@ std::optional<double> RecordPart::number(std::string_view key) {
 std::optional<double> RecordPart::amount(std::string_view key) {
   const std::optional<double> found = number(key);
   if (found && *found > 0 && std::isfinite(*found)) return found;
+  list_unusable(key, "number above 0");
+  return std::nullopt;
+}
+
+void RecordPart::list_unusable(std::string_view key, const char* what) {
   const Json* member = find(key);
   const bool nothing =
       member == nullptr || (member->is(Json::Kind::kText) && says_nothing(member->text()));
-  if (!nothing)
-    unusable_.push_back(fmt::format("{} ({} is no number above 0)", key, as_written(*member)));
-  return std::nullopt;
+  if (nothing) return;
+  unusable_.push_back(fmt::format("{} ({} is no {})", key, as_written(*member), what));
 }
 
 std::optional<double> RecordPart::share(std::string_view key) {
@@ -116,9 +119,14 @@ std::optional<double> RecordPart::share(std::string_view key) {
 
 std::int64_t RecordPart::count(std::string_view key, std::int64_t absent) {
   const std::optional<double> value = number(key);
-  if (!value) return absent;
+  if (!value) {
+    list_unusable(key, "number");
+    return absent;
+  }
   if (*value < 0 || *value > kMostCounted)
     refuse_record(*find(key), "a size out of range", "from 0 to 1e9");
+  if (*value != std::floor(*value))
+    refuse_record(*find(key), "a size that is no whole number", "from 0 to 1e9");
   return static_cast<std::int64_t>(*value);
 }
 

@@ -30,10 +30,10 @@ class RecordPart {
   /// Its own parts that were asked for, in that order.
   const std::list<RecordPart>& parts() const { return parts_; }
 
-  /// Members that were to be amounts, with why they are not: `mfu ("45 %" is no number above 0)`.
+  /// Members that were to be numbers, with why they are not: `mfu ("45 %" is no number above 0)`.
   const std::vector<std::string>& unusable() const { return unusable_; }
 
-  /// The member that is an object; null where there is none.
+  /// The member that is an object; null where there is none. V001 where it is something else.
   RecordPart* find_part(std::string_view key);
   /// The same, or V001.
   RecordPart& part(std::string_view key);
@@ -51,13 +51,15 @@ class RecordPart {
   std::optional<double> amount(std::string_view key);
   /// A share, or as many percent: no share of a peak is above 1.
   std::optional<double> share(std::string_view key);
-  /// A whole number from 0 to kMostCounted, or V001; `absent` where there is none.
+  /// A whole number from 0 to kMostCounted, or V001; `absent` where there is none. A member that is
+  /// no number, nor a word for its absence, is listed in `unusable`.
   std::int64_t count(std::string_view key, std::int64_t absent);
   std::optional<bool> flag(std::string_view key);
 
  private:
   /// The member, or null where it is absent or null.
   const Json* find(std::string_view key);
+  void list_unusable(std::string_view key, const char* what);
 
   const Json& json_;
   std::set<std::string, std::less<>> asked_;

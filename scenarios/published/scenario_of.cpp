@@ -67,7 +67,9 @@ class ScenarioWriter {
  private:
   void refuse_what_no_plan_has() const {
     if (m_.layers == 0 || m_.hidden == 0 || m_.heads == 0) {
-      throw NotRepresentable("the shape of the model is not published");
+      throw NotRepresentable(
+          "the shape of the model (layers, hidden, heads) is not published, and no preset is "
+          "called so");
     }
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
     if (run_.global_batch == 0 && run_.micro_batch == 0)

@@ -173,6 +173,20 @@ def overlapped(op, collective, beside):
             "communication_beside_s": spread(2.2e-4)}
 
 
+class CalibrateFewRows(CommandTest):
+    def test_classes_that_nothing_judges_have_no_error_and_share_a_warning(self):
+        rows = [{**RUN, "bench": "compute"}, cast_row(1 << 20),
+                {**cast_row(1 << 20), "op": {**cast_row(1 << 20)["op"], "from": "bf16", "to": "fp32"}}]
+        raw = self.file("few.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        result = plait("calibrate", raw, "-o", self.folder / "few.json", "--device", "h100-sxm")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(result.err.count("W004"), 1, result.err)
+        self.assertIn("2 classes have no row to be judged by", result.err)
+        for line in result.out.splitlines():
+            if line.startswith("cast."):
+                self.assertRegex(line, r" 0 +- +- ")
+
+
 class CalibrateOverlaps(CommandTest):
     """From measured overlaps to steps whose kernels are slowed down by as much."""
 

@@ -159,8 +159,16 @@ CODES = [
     ("W004", 0, ["calibrate", "measured.jsonl", "-o", "fit.json"], {},
      ["compute was measured on a machine that was busy", "cast.fp32_to_bf16 has no row",
       "1 overlaps"]),
-    ("W005", 0, ["topology", "import", MATRIX_OF_NVLINKS], {}, ["a30", "--device"]),
+    ("W005", 0, ["topology", "import", MATRIX_OF_NVLINKS], {}, ["a100-40-sxm", "--device"]),
     ("W010", 0, ["serve", "slow.json", "--max-rate"], {}, ["requests a second", "100000 are"]),
+    ("W019", 0, ["serve", "slow.json"], {"serving.requests.rate_per_s": 1000},
+     ["still wait for their first token", "--max-rate"]),
+    ("W021", 0, ["run", TINY],
+     {"cluster": {"nodes": 1, "node": {"name": "box", "device": "h100-sxm", "family": "nvswitch",
+                                       "devices": 8, "pcie_bandwidth": "64 GB/s", "sockets": 1}}},
+     ["cluster.node has no latencies (nvlink_latency"]),
+    ("W020", 0, ["serve", "slow.json"], {"model": "gpt-oss-20b", "serving.engine": {}, "serving.requests.count": 9},
+     ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
 ]
 
 

@@ -129,7 +129,7 @@ class Serve(CommandTest):
         self.assertGreater(service["all"]["ttft"]["p50_s"], 0)
         out = self.serve(alone).out
         for label in (r"per token \(TPOT\)", r"between tokens \(ITL\)"):
-            self.assertRegex(out, label + r"( +-){5}\n")
+            self.assertRegex(out, label + r"( +-){6}\n")
         self.assertNotIn("per user", out)
         self.assertRegex(self.serve(alone, "-L", "strategy.tp=1").out, r"tp=1 .*s +- +- ")
         row = self.serve(alone, "-L", "strategy.tp=1", "--format", "csv").out.splitlines()[1]
@@ -466,6 +466,10 @@ class Serve(CommandTest):
                 result = plait(command, path)
                 self.assertEqual(result.code, 2)
                 self.assertIn("S065", result.err)
+        for arguments in (["compare", path], ["whatif", path, "-L", "cluster.nodes=1,2"]):
+            result = plait(*arguments)
+            self.assertIn("G009", result.err)
+            self.assertIn("plait serve", result.err)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """plait topology: what it prints agrees with itself, pictures are XML, texts in them do not overlap."""
 
+import json
 import re
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -231,6 +232,19 @@ class Import(CommandTest):
                 result = plait("topology", "import", *arguments)
                 self.assertEqual(result.code, 2)
                 self.assertIn(f"error[{code}]", result.err)
+
+    def test_a_machine_without_latencies_has_a_diameter_between_two_devices(self):
+        box = {"nodes": 1, "node": {"name": "box", "device": "h100-sxm", "family": "nvswitch",
+                                    "devices": 8, "pcie_bandwidth": "64 GB/s", "sockets": 1}}
+        shown = self.run_ok("topology", "show", self.file("box.json", json.dumps(box)),
+                            "--format", "json").json()["diameter"]
+        self.assertEqual(shown["hops"], 2)
+        self.assertNotEqual(shown["from"], shown["to"])
+
+    def test_four_gpus_that_are_all_joined_are_no_cards(self):
+        found = self.run_ok("topology", "import", SOURCE / "tests/topologies/samples/a100-4-mesh.txt")
+        self.assertIn("device taken to be a100-80-sxm", found.err)
+        self.assertEqual(found.json()["node"]["family"], "nvlink_mesh")
 
 
 if __name__ == "__main__":

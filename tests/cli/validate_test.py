@@ -138,6 +138,43 @@ class Validate(CommandTest):
         self.assertNotIn("made_up#1", text)
         self.assertTrue(ElementTree.parse(picture).getroot().tag.endswith("svg"))
 
+    def test_the_worst_are_listed_in_every_format(self):
+        path = self.records(*(changed(n, measured={"iteration_time_s": 1.0 + n})
+                              for n in range(1, 5)))
+        rows = self.run_ok("validate", path, "--worst", "2", "--format", "csv").out.splitlines()
+        self.assertEqual([row.split(",")[1] for row in rows[1:]], ["made_up#4", "made_up#3"])
+        found = self.run_ok("validate", path, "--worst", "1", "--format", "json").json()
+        self.assertEqual([r["id"] for r in found["records"]], ["made_up#4"])
+        self.assertEqual(found["summary"]["n"], 4)
+
+    def test_scenarios_of_records_with_one_id_all_stand(self):
+        path = self.records(RECORD, changed(1, batch={"micro_batch": 1}),
+                            changed(1, batch={"micro_batch": 4}))
+        self.run_ok("validate", path, "--write-scenarios", self.folder / "out")
+        self.assertEqual({p.name: json.loads(p.read_text())["workload"]["micro_batch"]
+                          for p in (self.folder / "out").iterdir()},
+                         {"made_up-1.json": 2, "made_up-1-2.json": 1, "made_up-1-3.json": 4})
+
+    def test_what_no_gpu_does_is_taken_for_another_unit(self):
+        rates = changed(1)
+        rates["measured"] = {"tflops_per_gpu": 1.5e14}
+        found = self.validated(rates, changed(2, measured={"iteration_time_s": 1e-3}),
+                               changed(3, measured={"iteration_time_s": 1000}),
+                               changed(4, measured={"peak_memory_gb_nvidia_smi": 20480}))
+        told = [[a for a in r["assumed"] if "unit?" in a] for r in found["records"]]
+        self.assertEqual([len(t) for t in told], [1, 1, 1, 1], told)
+        for number, what in ((0, "TFLOP/s"), (1, "TFLOP/s"), (3, "20.0 TiB")):
+            self.assertIn("not counted", told[number][0])
+            self.assertIn(what, told[number][0])
+        self.assertEqual(found["summary"]["n"], 2)
+        self.assertEqual(found["summary"]["memory_n"], 2)
+
+    def test_a_word_that_leaves_a_record_out_is_told(self):
+        record = changed(1, batch={"global_batch": "sixty-four"})
+        del record["batch"]["micro_batch"]
+        (left_out,) = self.validated(record)["not_represented"]
+        self.assertIn('"sixty-four" is no number', left_out["reason"])
+
     def test_wrong_files_are_refused_with_their_place(self):
         for name, text, code in (("no.json", "{}", "V001"), ("none.json", "[]", "V001"), ("part.json", '[{"id": "x"}]', "V001"),
                                  ("json.json", "[", "J005")):

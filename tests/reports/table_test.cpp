@@ -35,4 +35,14 @@ TEST(Table, WhatIsNotOptionalStays) {
   EXPECT_FALSE(has(narrow, "2") || has(narrow, "4")) << narrow;
 }
 
+// "  - -100.0 %" would read as a negative number.
+TEST(Table, ACellThatFillsItsColumnStandsApartFromTheOneBefore) {
+  const std::vector<TableColumn> columns = {{"regret", 7}, {"OOM", 7}};
+  const std::vector<TableRow> rows = {{"row", {{"-"}, {"100.0 %"}}, ""}};
+  TerminalStyle style;
+  style.width = 1000;
+  const std::string text = render(table_lines("", columns, rows, 100), style);
+  EXPECT_TRUE(has(text, "- 100.0 %")) << text;
+}
+
 }  // namespace plait::table_test

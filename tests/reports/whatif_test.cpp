@@ -51,6 +51,8 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
+constexpr int kWide = 101;  // labels beside their numbers, with a made-up MFU of 150 %
+
 TEST(Knob, QuantitiesOfOneKindAreReadInTheUnitOfTheFirst) {
   const Knob k = make_knob({"x", {"100 Gbit/s", "25 GB/s"}}, "50 GB/s");
   ASSERT_TRUE(k.numeric());
@@ -61,7 +63,7 @@ TEST(Knob, QuantitiesOfOneKindAreReadInTheUnitOfTheFirst) {
 }
 
 TEST(WhatIf, EachRowIsComparedToTheFirstAndToTheScenario) {
-  const std::string text = whatif_text(study(), {.width = 100});
+  const std::string text = whatif_text(study(), {.width = kWide});
   const std::string row = line_with(text, "25 GB/s");
   EXPECT_NE(row.find("-50.0 %"), std::string::npos) << text;   // 2 of 4 us
   EXPECT_NE(row.find("+100.0 %"), std::string::npos) << text;  // 2 of 1 us
@@ -79,7 +81,7 @@ TEST(WhatIf, APointThatIsTheScenarioStandsOnceInItsPlace) {
   EXPECT_EQ(count(whatif_text(s, {.width = 100}), "400 Gbit/s  none"), 1U);
   EXPECT_EQ(count(whatif_text(s, {.width = 100}), "400 Gbit/s  as is"), 1U);
   s.points[4].report->run.scenario_sha256 = "as it is";
-  const std::string text = whatif_text(s, {.width = 100});
+  const std::string text = whatif_text(s, {.width = kWide});
   EXPECT_EQ(count(text, "400 Gbit/s  as is"), 0U) << text;
   const std::string row = line_with(text, "400 Gbit/s  none");
   EXPECT_NE(row.find("-75.0 %"), std::string::npos) << text;  // to the first, and to no base

@@ -39,6 +39,16 @@ TEST(NamesElsewhere, LeadThereFromAFileToo) {
   EXPECT_EQ(cure_of("strategy.tp", "1", network), R"(did you mean "cluster.fabric"?)");
 }
 
+TEST(NamesElsewhere, OfMachinesAndLoadsLeadThereToo) {
+  const std::string fabric = R"({"model": "gpt2",
+      "cluster": {"preset": "dgx-a100", "nodes": 2, "oversubscription": 2},
+      "workload": {"sequence_length": 1024, "global_batch": 8}})";
+  EXPECT_EQ(cure_of("strategy.tp", "1", fabric),
+            R"(did you mean "cluster.fabric.oversubscription"?)");
+  EXPECT_EQ(cure_of("serving.requests.request_rate", "8"),
+            R"(did you mean "serving.requests.rate_per_s"?)");
+}
+
 TEST(NamesElsewhere, OfWhatFollowsGiveTheRule) {
   EXPECT_NE(cure_of("workload.gradient_accumulation_steps", "4").find("workload.global_batch / ("),
             std::string::npos);
@@ -50,7 +60,19 @@ TEST(NamesElsewhere, AFieldOfThatNameInAnotherSectionComesFirst) {
   EXPECT_EQ(cure_of("workload.dtype", "bf16"), R"(did you mean "workload.precision"?)");
 }
 
+TEST(NamesElsewhere, ADeviceInPlaceOfANodeIsToldItsNode) {
+  for (const char* path : {"cluster", "cluster.preset"}) {
+    const std::string cure = cure_of(path, "l40s");
+    EXPECT_NE(cure.find("cluster.preset=pcie-8 and cluster.device=l40s"), std::string::npos)
+        << cure;
+  }
+  EXPECT_NE(cure_of("cluster", "h200-sxm").find("cluster.preset=hgx-h200"), std::string::npos);
+  EXPECT_EQ(cure_of("cluster", "dgx-h1000").find("is a device"), std::string::npos);
+}
+
 TEST(NamesElsewhere, ValuesLeadToTheirField) {
+  EXPECT_EQ(cure_of("serving.weights", "awq"), "did you mean serving.weights=int4?");
+  EXPECT_EQ(cure_of("serving.weights", "fp8"), "did you mean serving.products=fp8?");
   EXPECT_EQ(cure_of("workload.precision", "fp8"), "did you mean workload.precision.matmul=fp8?");
   EXPECT_EQ(cure_of("strategy.context", "p2p"), "did you mean strategy.context=ring?");
   EXPECT_EQ(cure_of("strategy.expert_dispatch", "deepep"), "did you mean kernels.exchange=deepep?");

@@ -73,6 +73,21 @@ TEST(PublishedNames, WhatARecordLeavesOutIsThePresets) {
   }
 }
 
+TEST(PublishedNames, ThatArePresetsStandForTheirShape) {
+  json record = published_sample();
+  record["parallel"] = {{"dp", 16}};
+  for (const char* name : {"llama-3.1-8b", "meta-llama/Llama-3.1-8B-Instruct", "Qwen3-30B-A3B"}) {
+    record["model"] = {{"name", name}, {"seq_len", 1024}};
+    const Model m = model_of_record(record);
+    EXPECT_GT(count_parameters(m).total(m), 8e9) << name;
+  }
+  record["model"] = {{"name", "llama-3.1-8b"}, {"layers", 2}, {"seq_len", 1024}};
+  EXPECT_EQ(model_of_record(record).layers, 2);
+  EXPECT_EQ(model_of_record(record).kv_heads, 8);
+  record["model"] = {{"name", "my own"}, {"seq_len", 1024}};
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
+}
+
 TEST(PublishedNames, ARecordsOwnFieldsWinOverThePresets) {
   json record = record_of(*find_preset("deepseek-v2-lite"), "DeepSeek-V2-Lite");
   record["model"]["q_lora_rank"] = 384;

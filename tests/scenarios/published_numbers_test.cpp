@@ -100,4 +100,38 @@ TEST(PublishedNumbers, OfSizesAreBounded) {
   EXPECT_THROW(run_of(record), InputError);
 }
 
+TEST(PublishedNumbers, OfSizesAreWholeAndWordsInTheirPlaceAreListed) {
+  json record = published_sample();
+  record["cluster"]["num_gpus"] = 16.5;
+  EXPECT_THROW(run_of(record), InputError);
+  record = published_sample();
+  record["batch"]["micro_batch"] = "two";
+  const std::vector<std::string> unread = run_of(record).unread;
+  ASSERT_EQ(unread.size(), 1U);
+  EXPECT_EQ(unread[0], "batch.micro_batch (\"two\" is no number)");
+  record = published_sample();
+  record["model"]["vocab"] = "not published";
+  EXPECT_TRUE(run_of(record).unread.empty());
+}
+
+TEST(PublishedNumbers, OfFsdpAreTheRanksThatShard) {
+  json record = published_sample();
+  const auto strategy = [&](const json& fsdp) {
+    record["parallel"] = {{"fsdp", fsdp}};
+    return scenario(record)["strategy"];
+  };
+  EXPECT_EQ(strategy(16)["fsdp"], 16);
+  EXPECT_EQ(strategy(8)["fsdp"], 8);
+  EXPECT_EQ(strategy(8)["dp"], 2);
+  EXPECT_EQ(strategy("8")["fsdp"], 8);
+  EXPECT_FALSE(strategy(1).contains("fsdp"));
+  EXPECT_EQ(strategy("FULL_SHARD")["fsdp"], 16);
+}
+
+TEST(PublishedNumbers, InPlaceOfAPartAreNotAbsence) {
+  json record = published_sample();
+  record["parallel"] = json::array({4});
+  EXPECT_THROW(run_of(record), InputError);
+}
+
 }  // namespace plait::published_numbers_test

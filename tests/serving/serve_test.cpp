@@ -213,12 +213,13 @@ TEST(Requests, LengthsStayWithinTheirSpread) {
   EXPECT_NEAR(static_cast<double>(sum) / 1000, 100, 2);
 }
 
-// numpy.percentile([1, 2, 3, 4], [50, 90, 99]) = 2.5, 3.7, 3.97
+// numpy.percentile([1, 2, 3, 4], [50, 90, 95, 99]) = 2.5, 3.7, 3.85, 3.97
 TEST(Quantiles, LieBetweenOrderStatistics) {
   const Quantiles q = quantiles({4 * kMs, kMs, 3 * kMs, 2 * kMs});
   EXPECT_NEAR(q.mean.value, 2.5e-3, 1e-12);
   EXPECT_NEAR(q.p50.value, 2.5e-3, 1e-12);
   EXPECT_NEAR(q.p90.value, 3.7e-3, 1e-12);
+  EXPECT_NEAR(q.p95.value, 3.85e-3, 1e-12);
   EXPECT_NEAR(q.p99.value, 3.97e-3, 1e-12);
   EXPECT_NEAR(q.most.value, 4e-3, 1e-12);
 }

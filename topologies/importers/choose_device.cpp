@@ -111,6 +111,15 @@ bool is_module(const Device& device) {
   return device.name.find("-sxm") != std::string::npos || device.host_link == LinkClass::kC2c;
 }
 
+/// In a slot, where NVLink bridges join it to others: on no board with NVSwitches.
+bool is_card(const Device& device) {
+  const auto on_switches = [&](const std::string& name) {
+    const NodeSpec node = find_node(name);
+    return node.device == device.name && kind_of(node.family) == Kind::kSwitch;
+  };
+  return !is_module(device) && std::ranges::none_of(cluster_names(), on_switches);
+}
+
 /// And the same kind of host: Grace sits on a module with its GPU.
 bool same_chip(const Device& a, const Device& b) {
   return a.compute_capability == b.compute_capability && a.host_link == b.host_link;
@@ -149,7 +158,8 @@ NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
   // Without NVLink and without a compute capability every device is as likely as another.
   const bool blind = ways[0].first == Kind::kNone && facts.compute_capability == 0;
   for (const auto& [kind, count] : ways) {
-    const std::vector<Device> fitting = blind ? std::vector<Device>{} : candidates(facts, count);
+    std::vector<Device> fitting = blind ? std::vector<Device>{} : candidates(facts, count);
+    if (kind == Kind::kSwitch) std::erase_if(fitting, is_card);
     if (fitting.empty()) continue;
     out = {kind, fitting[0]};
     std::vector<std::string> others;

@@ -21,7 +21,8 @@ struct NvlinkReading {
 };
 
 /// With P pairs of n devices, all joined by k links each, and NVSwitches not told apart from direct
-/// links: a switch when some device has k NVLinks in all, a mesh when one has k (n - 1).
+/// links: a switch when some device on NVSwitches has k NVLinks in all, a mesh when one has
+/// k (n - 1).
 /// The device is `wanted` when that is not empty, else the oldest of the catalogue with that many
 /// NVLinks and that compute capability. Throws InputError T011 when there is none.
 NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,

@@ -2,7 +2,7 @@
 
 const latencies = [['ttft', 'Time to the first token', 'TTFT'], ['tpot', 'Time per token after it', 'TPOT'],
                    ['end_to_end', 'Time to the whole answer', 'end to end']];
-const quantileNames = [['mean_s', 'mean'], ['p50_s', 'p50'], ['p90_s', 'p90'], ['p99_s', 'p99'], ['max_s', 'most']];
+const quantileNames = [['mean_s', 'mean'], ['p50_s', 'p50'], ['p90_s', 'p90'], ['p95_s', 'p95'], ['p99_s', 'p99'], ['max_s', 'most']];
 
 function serveAnswer() {
   const r = doc.result, at = '/result/service', cache = '/result/kv_cache';

@@ -1,0 +1,53 @@
+#include "prediction/serving_doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/json.h"
+#include "core/time.h"
+#include "prediction/narrower_release.h"
+#include "reports/human.h"
+
+namespace plait {
+
+std::vector<std::string> doubts_of_load(const std::vector<Request>& requests,
+                                        const Service& service, const Load& load) {
+  constexpr double kWaiting = 0.05;  // share of the requests that may wait
+  constexpr double kBurst = 0.01;    // of the time that all take: asked at once
+  const bool follows =
+      std::ranges::any_of(requests, [](const Request& r) { return r.follows >= 0; });
+  if (load.arrivals == Arrivals::kClosed || follows || requests.empty()) return {};
+  const SimTime begin = service.requests.front().arrival, end = service.requests.back().arrival;
+  const double window = to_seconds(end - begin).value;
+  const double all = to_seconds(service.makespan).value;
+  if (window <= kBurst * all) return {};
+  const auto count = static_cast<double>(requests.size());
+  const auto waiting = static_cast<double>(std::ranges::count_if(
+      service.requests, [&](const Served& s) { return s.first_token > end; }));
+  if (waiting <= std::max(kWaiting * count, 3 * std::sqrt(count))) return {};
+  return {fmt::format(
+      "W019: when the last of {} requests arrives, {} still wait for their first token. Either "
+      "more "
+      "come ({} a second) than are answered ({}), and waits grow with the number of requests, or "
+      "these are too few to tell what a rate that lasts is like (--max-rate finds the highest)",
+      human_count(std::ssize(requests)), human_count(static_cast<std::int64_t>(waiting)),
+      human_number(count / window), human_number(count / all))};
+}
+
+std::vector<std::string> doubts_of_precision(const Scenario& s) {
+  const std::string narrower = narrower_release(s.model.name, s.serving->precision);
+  const Json* serving = s.source == nullptr ? nullptr : s.source->root().find("serving");
+  const auto is_written = [&](const char* key) {
+    return serving != nullptr && serving->find(key) != nullptr;
+  };
+  const bool meant = is_written("weights") || is_written("expert_weights") ||
+                     is_written("products") || is_written("expert_products");
+  if (narrower.empty() || meant) return {};
+  return {fmt::format(
+      "W020: {} is published with {}, and served here in {}, which takes more memory and time",
+      s.model.name, narrower, name_of(s.serving->precision.activations))};
+}
+
+}  // namespace plait
