@@ -29,9 +29,9 @@ std::vector<std::string> doubts_of_load(const std::vector<Request>& requests,
   if (waiting <= std::max(kWaiting * count, 3 * std::sqrt(count))) return {};
   return {fmt::format(
       "W019: when the last of {} requests arrives, {} still wait for their first token. Either "
-      "more "
-      "come ({} a second) than are answered ({}), and waits grow with the number of requests, or "
-      "these are too few to tell what a rate that lasts is like (--max-rate finds the highest)",
+      "more come ({} a second) than are answered ({}), and waits grow with the number of "
+      "requests, or these are too few to tell what a rate that lasts is like (--max-rate finds "
+      "the highest)",
       human_count(std::ssize(requests)), human_count(static_cast<std::int64_t>(waiting)),
       human_number(count / window), human_number(count / all))};
 }

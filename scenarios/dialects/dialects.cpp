@@ -142,8 +142,7 @@ namespace {
 
 constexpr std::string_view kImportable =
     "Megatron-LM, vLLM or llama.cpp arguments, vLLM's YAML, ds_config.json, adapter_config.json, "
-    "torchtitan's "
-    "TOML, or Accelerate's YAML or JSON";
+    "torchtitan's TOML, or Accelerate's YAML or JSON";
 
 /// Of JSON. Throws D001 where it says itself that it is something else.
 Dialect dialect_of_object(const std::string& text, const std::string& file) {
@@ -194,8 +193,7 @@ struct OtherYaml {
 };
 constexpr std::string_view kNamesAnother =
     "import the file of DeepSpeed or Accelerate that it names, and give the model and the batch "
-    "with "
-    "--base";
+    "with --base";
 constexpr std::string_view kSameSizes =
     "write its sizes as Megatron-LM's options: --tensor-model-parallel-size 4, "
     "--micro-batch-size 1 and so on";
