@@ -86,31 +86,33 @@ std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   return out;
 }
 
-/// The ids, as names of files; of those that are called alike all but the first with a number.
-std::vector<std::string> file_names(const std::vector<ValidationTask>& tasks) {
+/// Of each record's scenario in `folder`, where one is asked for: its id, as the name of a file; of
+/// those that are called alike all but the first with a number.
+std::vector<std::string> scenario_files(const std::string& folder,
+                                        const std::vector<ValidationTask>& tasks) {
+  if (folder.empty()) return std::vector<std::string>(tasks.size());
   const std::regex unusual("[^\\w.-]");
   std::set<std::string> taken;
   std::vector<std::string> out;
   for (const ValidationTask& task : tasks) {
     const std::string name = std::regex_replace(task.run.id, unusual, "-");
-    out.push_back(name);
-    for (int n = 2; !taken.insert(out.back()).second; ++n)
-      out.back() = fmt::format("{}-{}", name, n);
+    std::string file = name;
+    for (int n = 2; !taken.insert(file).second; ++n) file = fmt::format("{}-{}", name, n);
+    out.push_back(fmt::format("{}/{}.json", folder, file));
   }
   return out;
 }
 
-void write_scenario(const std::string& folder, const std::string& name, const std::string& json) {
-  if (folder.empty()) return;
-  NewFile file(fmt::format("{}/{}.json", folder, name));
+void write_scenario(const std::string& path, const std::string& json) {
+  if (path.empty()) return;
+  NewFile file(path);
   file.write(json + "\n");
   file.finish();
 }
 
-ValidationRecord validated(const ValidationTask& task, const std::string& folder,
-                           const std::string& name) {
+ValidationRecord validated(const ValidationTask& task, const std::string& scenario) {
   ValidationRecord out = published_prediction(
-      task.run, [&](const std::string& json) { write_scenario(folder, name, json); });
+      task.run, [&](const std::string& json) { write_scenario(scenario, json); });
   out.file = task.file;
   return out;
 }
@@ -137,10 +139,9 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
   if (!o.scenarios.empty()) new_folder(o.scenarios);
   Validation v{std::vector<ValidationRecord>(tasks.size()), std::string(kVersion), command_line};
   ProgressLine progress;
-  const std::vector<std::string> names = file_names(tasks);
+  const std::vector<std::string> files = scenario_files(o.scenarios, tasks);
   in_parallel(
-      tasks.size(), o.jobs,
-      [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios, names[i]); },
+      tasks.size(), o.jobs, [&](std::size_t i) { v.records[i] = validated(tasks[i], files[i]); },
       [&](std::size_t done) { progress(done, tasks.size(), "records"); });
   progress.finish();
   if (!o.svg.empty()) {

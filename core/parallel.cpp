@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -89,6 +90,14 @@ void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>
   for (const std::exception_ptr& e : errors) {
     if (e) std::rethrow_exception(e);
   }
+}
+
+std::vector<std::size_t> longest_first(std::size_t n,
+                                       const std::function<std::int64_t(std::size_t)>& length) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, std::cref(length));
+  return order;
 }
 
 void in_pieces(std::size_t n, std::size_t size, int jobs,

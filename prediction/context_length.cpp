@@ -8,15 +8,12 @@
 
 #include "core/json.h"
 #include "plan/refusal.h"
+#include "prediction/is_written.h"
 
 namespace plait {
 namespace {
 
 constexpr const char* kOfAll = "serving.engine.max_model_len";
-
-bool is_written(const Scenario& s, const std::string& path) {
-  return s.source != nullptr && s.source->root().find_path(path) != nullptr;
-}
 
 /// Engines that see a request: all of it, or its prompt and a token.
 struct Limit {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/json.h"
 #include "core/time.h"
+#include "prediction/is_written.h"
 #include "prediction/narrower_release.h"
 #include "reports/human.h"
 
@@ -38,12 +38,8 @@ std::vector<std::string> doubts_of_load(const std::vector<Request>& requests,
 
 std::vector<std::string> doubts_of_precision(const Scenario& s) {
   const std::string narrower = narrower_release(s.model.name, s.serving->precision);
-  const Json* serving = s.source == nullptr ? nullptr : s.source->root().find("serving");
-  const auto is_written = [&](const char* key) {
-    return serving != nullptr && serving->find(key) != nullptr;
-  };
-  const bool meant = is_written("weights") || is_written("expert_weights") ||
-                     is_written("products") || is_written("expert_products");
+  const bool meant = is_written(s, "serving.weights") || is_written(s, "serving.expert_weights") ||
+                     is_written(s, "serving.products") || is_written(s, "serving.expert_products");
   if (narrower.empty() || meant) return {};
   return {fmt::format(
       "W020: {} is published with {}, and served here in {}, which takes more memory and time",

@@ -1,9 +1,6 @@
 #include "search/work.h"
 
-#include <algorithm>
-#include <functional>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 #include "core/error.h"
@@ -78,7 +75,11 @@ void SearchWork::bound_closer(const std::vector<std::uint32_t>& numbers, int thr
 
 void SearchWork::simulate(const Question& q, int threads, std::span<Answer> out,
                           const Heard& heard) {
-  const std::vector<std::size_t> order = longest_first(q.layouts);
+  const auto passes_of_rank = [&](std::size_t i) {  // each takes about as long to simulate
+    const Layout& l = layouts_[q.layouts[i]];
+    return l.chunks * l.microbatches(scenario_.workload.global_batch);
+  };
+  const std::vector<std::size_t> order = longest_first(q.layouts.size(), passes_of_rank);
   std::mutex mutex;
   in_parallel(order.size(), threads, [&](std::size_t nth) {
     const std::size_t i = order[nth];
@@ -87,20 +88,6 @@ void SearchWork::simulate(const Question& q, int threads, std::span<Answer> out,
     const std::lock_guard lock(mutex);
     heard(i, out[i]);
   });
-}
-
-/// By the passes of a rank, for each of which a simulation takes about as long: the thread with the
-/// last one keeps the others waiting no longer than that one takes.
-std::vector<std::size_t> SearchWork::longest_first(
-    const std::vector<std::uint32_t>& numbers) const {
-  const auto passes = [&](std::size_t i) {
-    const Layout& l = layouts_[numbers[i]];
-    return l.chunks * l.microbatches(scenario_.workload.global_batch);
-  };
-  std::vector<std::size_t> order(numbers.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater{}, passes);
-  return order;
 }
 
 Answer SearchWork::simulated(std::uint32_t number, SimTime limit) {

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <iterator>
 #include <limits>
-#include <numeric>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -56,20 +54,13 @@ void put_first_if_best(const SearchQuestion& q, SearchReport& out) {
   if (out.best.size() > q.best) out.best.pop_back();
 }
 
-/// By the calls of their plans, which their reports are made from: a thread with the last one keeps
-/// the others waiting for a short one.
-std::vector<std::size_t> longest_first(const std::vector<Ranked>& best) {
-  const auto calls = [&](std::size_t i) {
-    const EvaluatedStep* step = best[i].found.step.get();
-    if (step == nullptr) return std::numeric_limits<std::size_t>::max();  // to be simulated first
-    std::size_t n = 0;
-    for (const Program& p : step->plan.programs) n += p.calls.size();
-    return n;
-  };
-  std::vector<std::size_t> order(best.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater{}, calls);
-  return order;
+/// Calls of its plan, which its report is made from.
+std::int64_t calls_of(const Ranked& ranked) {
+  const EvaluatedStep* step = ranked.found.step.get();
+  if (step == nullptr) return std::numeric_limits<std::int64_t>::max();  // to be simulated first
+  std::int64_t n = 0;
+  for (const Program& p : step->plan.programs) n += std::ssize(p.calls);
+  return n;
 }
 
 }  // namespace
@@ -101,7 +92,8 @@ void report_rows(const SearchQuestion& q, const Machines& machines, const std::v
   say_why(out, machines.studies.front()->scenario());
   const Study& guided = machines.as_written ? *machines.as_written : *machines.studies.front();
   std::vector<SearchRow> rows(best.size());
-  const std::vector<std::size_t> order = longest_first(best);
+  const std::vector<std::size_t> order =
+      longest_first(best.size(), [&](std::size_t i) { return calls_of(best[i]); });
   in_parallel(best.size() + 2, q.jobs, [&](std::size_t i) {
     if (i == 0) out.rule_of_thumb = guided.guides();  // which are to be simulated
     if (i == 1 && machines.as_written) out.own = machines.as_written->own();

@@ -91,4 +91,17 @@ void ConfigEntries::unsupported(const ConfigEntry& entry, const std::string& wha
        at(entry), "settings that a scenario has fields for", "remove it, or import another run"});
 }
 
+std::string_view strip_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+std::string_view strip_quotes(std::string_view text) {
+  const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+                      text.back() == text.front();
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
 }  // namespace plait

@@ -62,4 +62,9 @@ class ConfigEntries {
   std::vector<char> asked_;  // of each
 };
 
+/// What a line of such a file says: without the blanks around it.
+std::string_view strip_blanks(std::string_view text);
+/// Without its quotes, where it begins and ends with the same ones.
+std::string_view strip_quotes(std::string_view text);
+
 }  // namespace plait

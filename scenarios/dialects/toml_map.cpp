@@ -9,13 +9,6 @@
 namespace plait {
 namespace {
 
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
 /// What stands in front of a comment; `depth`: brackets that are open behind it.
 std::string_view code_of(std::string_view line, int& depth) {
   char quote = 0;
@@ -34,12 +27,6 @@ std::string_view code_of(std::string_view line, int& depth) {
   return line;
 }
 
-std::string unquoted(std::string_view text) {
-  const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
-                      text.back() == text.front();
-  return std::string(quoted ? text.substr(1, text.size() - 2) : text);
-}
-
 class TomlReader {
  public:
   TomlReader(std::string_view text, const std::string& file)
@@ -48,10 +35,10 @@ class TomlReader {
   ConfigEntries read() {
     while (!left_.empty()) {
       int depth = 0;
-      const std::string_view code = without_blanks(code_of(next_line(), depth));
+      const std::string_view code = strip_blanks(code_of(next_line(), depth));
       if (code.empty()) continue;
       if (code.front() == '[' && code.back() == ']') {
-        table_ = std::string(without_blanks(code.substr(1, code.size() - 2))) + ".";
+        table_ = std::string(strip_blanks(code.substr(1, code.size() - 2))) + ".";
       } else {
         add(code, depth);
       }
@@ -71,7 +58,7 @@ class TomlReader {
   void add(std::string_view code, int depth) {
     const int line = line_;
     const std::size_t equals = code.find('=');
-    const std::string key = unquoted(without_blanks(code.substr(0, equals)));
+    const std::string key(strip_quotes(strip_blanks(code.substr(0, equals))));
     if (equals == std::string_view::npos || key.empty()) {
       throw InputError({"D002",
                         fmt::format("\"{}\" is no line of a table", code.substr(0, 60)),
@@ -79,9 +66,9 @@ class TomlReader {
                         "[table], or key = value",
                         "correct the line"});
     }
-    std::string value(without_blanks(code.substr(equals + 1)));
-    while (depth > 0 && !left_.empty()) value += without_blanks(code_of(next_line(), depth));
-    out_.add(table_ + key, unquoted(value), line);
+    std::string value(strip_blanks(code.substr(equals + 1)));
+    while (depth > 0 && !left_.empty()) value += strip_blanks(code_of(next_line(), depth));
+    out_.add(table_ + key, std::string(strip_quotes(value)), line);
   }
 
   std::string_view left_;

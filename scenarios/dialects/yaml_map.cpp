@@ -10,12 +10,6 @@
 namespace plait {
 namespace {
 
-std::string_view trimmed(std::string_view s) {
-  const std::size_t first = s.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
-}
-
 /// Reads on, character by character.
 class Quotes {
  public:
@@ -41,10 +35,7 @@ std::string_view uncommented(std::string_view line) {
 }
 
 std::string scalar(std::string_view text) {
-  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') &&
-                      text.back() == text.front();
-  if (quoted) return std::string(text.substr(1, text.size() - 2));
-  return text == "null" || text == "~" ? "" : std::string(text);
+  return text == "null" || text == "~" ? "" : std::string(strip_quotes(text));
 }
 
 struct Level {
@@ -81,18 +72,18 @@ class YamlLines {
     while (true) {
       const std::size_t end = end_of_item(rest);
       if (end == std::string_view::npos) refuse(value, line, 0);
-      const std::string_view item = trimmed(rest.substr(0, end));
+      const std::string_view item = strip_blanks(rest.substr(0, end));
       const std::size_t colon = item.find(':');
       if (colon == std::string_view::npos ? !item.empty() : colon == 0) refuse(value, line, 0);
       if (!item.empty()) {
-        add(path + "." + scalar(trimmed(item.substr(0, colon))), trimmed(item.substr(colon + 1)),
-            line);
+        add(path + "." + scalar(strip_blanks(item.substr(0, colon))),
+            strip_blanks(item.substr(colon + 1)), line);
       }
       const bool last = rest[end] == '}';
       rest = rest.substr(end + 1);
       if (last) break;
     }
-    if (!trimmed(rest).empty()) refuse(value, line, 0);
+    if (!strip_blanks(rest).empty()) refuse(value, line, 0);
     --nested_;
   }
   /// Of its comma or brace.
@@ -157,7 +148,7 @@ ConfigEntries read_yaml_map(std::string_view text, const std::string& file) {
     const std::string_view line = uncommented(text.substr(at, end - at));
     at = end + 1;
     ++number;
-    const std::string_view content = trimmed(line);
+    const std::string_view content = strip_blanks(line);
     if (content.empty() || content == "---" || content == "...") continue;
     if (content == "-" || content.starts_with("- ")) continue;
     const std::size_t indent = line.find_first_not_of(' '), colon = content.find(':');
@@ -166,8 +157,8 @@ ConfigEntries read_yaml_map(std::string_view text, const std::string& file) {
     if (!is_pair) out.refuse(content, number, indent + 1);
     if (indent > levels.back().indent && !opened.empty()) levels.push_back({indent, opened + "."});
     while (levels.size() > 1 && indent < levels.back().indent) levels.pop_back();
-    const std::string path = levels.back().prefix + scalar(trimmed(content.substr(0, colon)));
-    const std::string_view value = trimmed(content.substr(colon + 1));
+    const std::string path = levels.back().prefix + scalar(strip_blanks(content.substr(0, colon)));
+    const std::string_view value = strip_blanks(content.substr(colon + 1));
     opened = value.empty() ? path : "";
     out.add(path, value, number);
   }

@@ -101,4 +101,11 @@ TEST(Parallel, TellsHowManyAreDoneOneByOne) {
   EXPECT_EQ(heard, counted);
 }
 
+TEST(Parallel, TheLongestComeFirstAndEqualsInTheirOrder) {
+  const std::vector<std::int64_t> lengths = {3, 9, 3, 12, 0};
+  EXPECT_EQ(longest_first(lengths.size(), [&](std::size_t i) { return lengths[i]; }),
+            (std::vector<std::size_t>{3, 1, 0, 2, 4}));
+  EXPECT_TRUE(longest_first(0, [](std::size_t) { return std::int64_t{0}; }).empty());
+}
+
 }  // namespace plait::parallel_test

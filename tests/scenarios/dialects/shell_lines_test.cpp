@@ -3,55 +3,47 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/dialects/shell_variables.h"
-#include "scenarios/dialects/shell_words.h"
+#include "tests/scenarios/dialects/script_words.h"
 
 namespace plait::shell_lines_test {
 
-/// The words of a script, each behind a space, and what is said of it.
-std::string words_of(const std::string& script) {
-  std::vector<std::string> warnings;
-  std::string out;
-  for (const ShellWord& w : shell_words(script, "run.sh", &warnings)) out += " " + w.text;
-  for (const std::string& w : warnings) out += "|" + w;
-  return out;
-}
-
 TEST(ShellLines, ABlankBehindTheBackslashEndsTheCommand) {
-  EXPECT_EQ(words_of("run --a 1 \\\n  --b 2"), " run --a 1 --b 2");
-  EXPECT_EQ(words_of("run --a 1 \\\r\n  --b 2"), " run --a 1 --b 2");
-  EXPECT_EQ(words_of("run --a 1 \\ \n  --b 2 \\\n --c\nnext --d"),
+  EXPECT_EQ(script_words("run --a 1 \\\n  --b 2"), " run --a 1 --b 2");
+  EXPECT_EQ(script_words("run --a 1 \\\r\n  --b 2"), " run --a 1 --b 2");
+  EXPECT_EQ(script_words("run --a 1 \\ \n  --b 2 \\\n --c\nnext --d"),
             " run --a 1 next --d|W007: not read: --b and what follows it (line 2), which are no "
             "part of the command, as a blank follows the backslash in line 1");
-  EXPECT_EQ(words_of("run --a 1 \\\t\nnext --b"), " run --a 1 next --b");
+  EXPECT_EQ(script_words("run --a 1 \\\t\nnext --b"), " run --a 1 next --b");
 }
 
 TEST(ShellLines, ACommentBetweenLinesEndsTheCommand) {
-  EXPECT_EQ(words_of("run --a 1 \\\n  # --x 3 \\\n  --b 2 \\\n  # --y\n  --c"),
+  EXPECT_EQ(script_words("run --a 1 \\\n  # --x 3 \\\n  --b 2 \\\n  # --y\n  --c"),
             " run --a 1|W007: not read: --b and what follows it (line 3), which are no part of the "
             "command, as line 2 is a comment|W007: not read: --c and what follows it (line 5), "
             "which are no part of the command, as line 4 is a comment");
-  EXPECT_EQ(words_of("run --a 1 \\\n# x\nnext --b"), " run --a 1 next --b");
-  EXPECT_EQ(words_of("A=(--a 1 \\\n # x\n --b 2 \\ \n --c)\nrun ${A[@]}"), " --a 1 --b 2 --c run");
+  EXPECT_EQ(script_words("run --a 1 \\\n# x\nnext --b"), " run --a 1 next --b");
+  EXPECT_EQ(script_words("A=(--a 1 \\\n # x\n --b 2 \\ \n --c)\nrun ${A[@]}"),
+            " --a 1 --b 2 --c run");
 }
 
 /// Options without a command are no script, and a quoted list has words whatever is between them.
 TEST(ShellLines, ListsOfOptionsGoOn) {
-  EXPECT_EQ(words_of("--a 1 \\ \n--b 2"), " --a 1 --b 2");
-  EXPECT_EQ(words_of("A='--a 1 \\ \n --b 2'\nrun $A"), " --a 1 --b 2 run");
+  EXPECT_EQ(script_words("--a 1 \\ \n--b 2"), " --a 1 --b 2");
+  EXPECT_EQ(script_words("A='--a 1 \\ \n --b 2'\nrun $A"), " --a 1 --b 2 run");
 }
 
 TEST(ShellLoops, AreReadOnceWithTheFirstWord) {
   const std::string others = "|W008: the loop in line 1 is read once, with A = 1; not read: 2, 4";
-  EXPECT_EQ(words_of("for A in 1 2 4; do\n  run --a $A\ndone"), " run --a 1" + others);
-  EXPECT_EQ(words_of("for A in {1,2,4}\ndo run --a $A --b $((A * 2)); done"),
+  EXPECT_EQ(script_words("for A in 1 2 4; do\n  run --a $A\ndone"), " run --a 1" + others);
+  EXPECT_EQ(script_words("for A in {1,2,4}\ndo run --a $A --b $((A * 2)); done"),
             " run --a 1 --b 2" + others);
-  EXPECT_EQ(words_of("for A in 1 2 4; do echo; done"), " echo");
-  EXPECT_EQ(words_of("for A in 8; do run --a $A; done"), " run --a 8");
-  EXPECT_EQ(words_of("L='3 5'\nfor A in $L; do run --a $A; done"),
+  EXPECT_EQ(script_words("for A in 1 2 4; do echo; done"), " echo");
+  EXPECT_EQ(script_words("for A in 8; do run --a $A; done"), " run --a 8");
+  EXPECT_EQ(script_words("L='3 5'\nfor A in $L; do run --a $A; done"),
             " run --a 3|W008: the loop in line 2 is read once, with A = 3; not read: 5");
-  EXPECT_EQ(words_of("L=(3 5)\nfor A in \"${L[@]}\"; do run --a $A; done"),
+  EXPECT_EQ(script_words("L=(3 5)\nfor A in \"${L[@]}\"; do run --a $A; done"),
             " 3 5 run --a 3|W008: the loop in line 2 is read once, with A = 3; not read: 5");
-  EXPECT_EQ(words_of("A=1\nfor A in $(seq 4); do run --a $A; done"), " run --a $A");
+  EXPECT_EQ(script_words("A=1\nfor A in $(seq 4); do run --a $A; done"), " run --a $A");
 }
 
 TEST(ShellLoops, BracesStandForTheirWords) {
@@ -65,8 +57,8 @@ TEST(ShellLoops, BracesStandForTheirWords) {
 }
 
 TEST(ShellLists, WordsMayGetAPrefixWhereTheyAreUsed) {
-  EXPECT_EQ(words_of("A=(a=1 b)\nrun \"${A[@]/#/--}\" --c"), " a=1 b run --a=1 --b --c");
-  EXPECT_EQ(words_of("A=(--a 1)\nrun ${A[@]/1/2}"),
+  EXPECT_EQ(script_words("A=(a=1 b)\nrun \"${A[@]/#/--}\" --c"), " a=1 b run --a=1 --b --c");
+  EXPECT_EQ(script_words("A=(--a 1)\nrun ${A[@]/1/2}"),
             " --a 1 run|W007: not read: what ${A[@]/1/2} makes of its words");
 }
 

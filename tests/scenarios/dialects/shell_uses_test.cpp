@@ -5,60 +5,52 @@
 #include <gtest/gtest.h>
 
 #include "tests/scenarios/dialects/imported.h"
+#include "tests/scenarios/dialects/script_words.h"
 
 namespace plait::shell_uses_test {
 
-/// The words of a script, each behind a space, and what is said of it.
-std::string words_of(const std::string& script) {
-  std::vector<std::string> warnings;
-  std::string out;
-  for (const ShellWord& w : shell_words(script, "run.sh", &warnings)) out += " " + w.text;
-  for (const std::string& w : warnings) out += "|" + w;
-  return out;
-}
-
 TEST(ShellUses, AListThatNoCommandUsesIsNoPartOfIt) {
-  EXPECT_EQ(words_of("A=(--a 1)\nB=(--b 2)\nrun ${A[@]} \\\n#  ${B[@]}\n"),
+  EXPECT_EQ(script_words("A=(--a 1)\nB=(--b 2)\nrun ${A[@]} \\\n#  ${B[@]}\n"),
             " --a 1 run|W007: not read: B, which no command uses");
-  EXPECT_EQ(words_of("A=\"--a 1\"\nB=\"--b 2\"\nrun $B"),
+  EXPECT_EQ(script_words("A=\"--a 1\"\nB=\"--b 2\"\nrun $B"),
             " --b 2 run|W007: not read: A, which no command uses");
-  EXPECT_EQ(words_of("HOSTS=(a b)\nA=(--a 1)\nrun ${A[@]}"), " --a 1 run");
+  EXPECT_EQ(script_words("HOSTS=(a b)\nA=(--a 1)\nrun ${A[@]}"), " --a 1 run");
 }
 
 TEST(ShellUses, AListMayBeUsedThroughOthers) {
-  EXPECT_EQ(words_of("A=(--a 1)\nB=\"$A --b 2\"\nCMD=\"run $B\"\neval $CMD"),
+  EXPECT_EQ(script_words("A=(--a 1)\nB=\"$A --b 2\"\nCMD=\"run $B\"\neval $CMD"),
             " --a 1 --b 2 run eval");
-  EXPECT_EQ(words_of("A=(--a 1)\nA+=(--b 2)\nALL=(\"${A[@]}\")\nrun \"${ALL[@]}\""),
+  EXPECT_EQ(script_words("A=(--a 1)\nA+=(--b 2)\nALL=(\"${A[@]}\")\nrun \"${ALL[@]}\""),
             " --a 1 --b 2 run");
 }
 
 TEST(ShellUses, ABranchThatDoesNotRunUsesNothing) {
   EXPECT_EQ(
-      words_of("A=(--a 1)\nB=(--b 2)\nX=0\nif [ $X = 1 ]; then A+=(${B[@]}); fi\nrun ${A[@]}"),
+      script_words("A=(--a 1)\nB=(--b 2)\nX=0\nif [ $X = 1 ]; then A+=(${B[@]}); fi\nrun ${A[@]}"),
       " --a 1 run|W007: not read: B, which no command uses");
 }
 
 TEST(ShellUses, APartOfAScriptIsAllRead) {
-  EXPECT_EQ(words_of("A=(--a 1)\nB=(--b 2)"), " --a 1 --b 2");
+  EXPECT_EQ(script_words("A=(--a 1)\nB=(--b 2)"), " --a 1 --b 2");
 }
 
 TEST(ShellUses, AScriptThatItReadsIsNamed) {
-  EXPECT_EQ(words_of("source ./sizes.sh\n. more.sh\n--a 1"),
+  EXPECT_EQ(script_words("source ./sizes.sh\n. more.sh\n--a 1"),
             " source . --a 1|W007: not read: ./sizes.sh, which line 1 sources|W007: not read: "
             "more.sh, which line 2 sources");
 }
 
 TEST(ShellUses, DeclarationsAreAssignments) {
-  EXPECT_EQ(words_of("declare -i A=4\nreadonly -a B=(--b 2)\nrun --a $A ${B[@]}"),
+  EXPECT_EQ(script_words("declare -i A=4\nreadonly -a B=(--b 2)\nrun --a $A ${B[@]}"),
             " declare -i readonly -a --b 2 run --a 4");
 }
 
 TEST(ShellUses, WordsOfAVariableWithoutQuotesAreItsWords) {
-  EXPECT_EQ(words_of("A='-ngl 99 -c 4096'\nrun $A --x"), " run -ngl 99 -c 4096 --x");
+  EXPECT_EQ(script_words("A='-ngl 99 -c 4096'\nrun $A --x"), " run -ngl 99 -c 4096 --x");
 }
 
 TEST(ShellUses, OtherFormsOfAVariableAreNotItsValue) {
-  EXPECT_EQ(words_of("A=llama.json\nrun --a ${A%.json} ${A:+--b} ${B:+--c} ${A-x} ${B-y}"),
+  EXPECT_EQ(script_words("A=llama.json\nrun --a ${A%.json} ${A:+--b} ${B:+--c} ${A-x} ${B-y}"),
             " run --a ${A%.json} --b llama.json y");
 }
 
