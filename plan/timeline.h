@@ -6,15 +6,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/filled_later.h"
 #include "core/time.h"
 
 namespace plait {
+
+/// Of each op of a rank. Written once, when it runs.
+using Instants = FilledLater<SimTime>;
 
 struct Track {
   std::int64_t stage = 0;
   std::int64_t rank = 0;          // a representative
   std::int64_t multiplicity = 1;  // ranks that behave exactly like it
-  std::vector<SimTime> start, end;
+  Instants start, end;
 };
 
 struct Timeline {

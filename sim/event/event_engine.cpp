@@ -59,7 +59,7 @@ class EventEngine {
     const std::size_t n = state.program->ops.size();
     state.done.assign(n, 0);
     ranks_.push_back(std::move(state));
-    out_.tracks.push_back({stage, rank, 1, std::vector<SimTime>(n), std::vector<SimTime>(n)});
+    out_.tracks.push_back({stage, rank, 1, Instants(n), Instants(n)});
     for (const Block& b : plan_.blocks) {
       for (const Op& op : b.ops) {
         const bool local =

@@ -324,7 +324,7 @@ class FlowEngine {
 
   // ---- results
   Track& track(std::uint32_t cls) { return out_.tracks[stage_of(cls) * recorded_ + lane_of(cls)]; }
-  void record(Place at, const FlowOp& op, std::vector<SimTime> Track::*side, SimTime time) {
+  void record(Place at, const FlowOp& op, Instants Track::*side, SimTime time) {
     if (lane_of(at.cls) < recorded_) (track(at.cls).*side)[op.flat] = time;
   }
   void check_finished() {

@@ -56,7 +56,7 @@ void expect_folding_is_exact(const Case& c) {
 /// All that the tracks of one rank of the unfolded run say, which are one for each of its places.
 void expect_places_agree(const Case& c) {
   const Simulation all = run(c, true);
-  std::map<std::int64_t, std::vector<SimTime>> ends;
+  std::map<std::int64_t, Instants> ends;
   for (const Track& t : all.timeline.tracks) {
     const auto [at, fresh] = ends.try_emplace(t.rank, t.end);
     EXPECT_TRUE(fresh || at->second == t.end) << "rank " << t.rank;
