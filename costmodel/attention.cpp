@@ -4,9 +4,9 @@
 
 #include "costmodel/attention_fits.h"
 #include "costmodel/decode_attention.h"
-#include "costmodel/eager.h"
 #include "costmodel/efficiency.h"
 #include "costmodel/kernels.h"
+#include "costmodel/scores.h"
 
 namespace plait {
 namespace {
@@ -97,77 +97,21 @@ struct Visits {
   }
 };
 
-// The scores, or their gradient, read and written: what a mask of its own moves.
-Bytes mask_traffic(const Attention& op) {
-  if (!op.causal) return {};
-  return Bytes(2 * op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype));
-}
-
-// The mask is broadcast over heads, so that its kernel takes one score at a time.
-KernelChain filled_in(const Attention& op) {
-  if (!op.causal) return {};
-  return one_at_a_time({mask_traffic(op), 1}, op.batch * op.heads * op.seq_q * op.seq_kv);
-}
-
-// Elements that a multiprocessor takes per second of PyTorch's softmax (aten SoftMax.cu), whose
-// blocks read a row several times and stay behind the memory: what is left of published times of
-// its standard attention when the products are taken off, for rows of 2,048 in 16 bits. Forward
-// 2.3e9 on an H100 (Dao-AILab/flash-attention pull request 2688), 2.2e9 on an H100 PCIe (pull
-// request 1075), 1.9e9 on a B200 (issue 1589), 1.7e9 on an RTX A5000 (gpu-mode/ring-attention issue
-// 10); backward 1.2e9, -, 3e9 and 0.8e9.
-constexpr double kSoftmaxForward = 2e9, kSoftmaxBackward = 1e9, kSoftmaxBackwardBlackwell = 3e9;
-
-double softmax_rate(Pass pass, Generation generation) {
-  if (!is_backward(pass)) return kSoftmaxForward;
-  return generation == Generation::kBlackwell ? kSoftmaxBackwardBlackwell : kSoftmaxBackward;
-}
-
-/// What the softmax of rows in kernels of their own takes beyond the traffic that it causes.
-Cost behind_memory(const Attention& op, const Device& device) {
-  Cost cost;
-  const Generation generation = generation_of(device);
-  if (device.sms == 0 || generation == Generation::kCpu) return cost;
-  const std::int64_t scores = op.batch * op.heads * op.seq_q * op.seq_kv;
-  const Bytes traffic((is_backward(op.pass) ? 3 : 2) * scores * size_of(op.dtype));
-  const Seconds memory = stream_time(stream_fit(device, StreamKind::kSoftmax), traffic, device);
-  const Seconds taken(static_cast<double>(scores) /
-                      (softmax_rate(op.pass, generation) * device.sms));
-  cost.share[kPeakFlops] = std::max(taken - memory, Seconds());
-  return cost;
-}
-
-// Bytes of the element-wise kernels between the products: all traffic but the products' operands
-// and, where one kernel scales, masks and takes the softmax (Narayanan et al. 2021, section 4.2),
-// the mask's. A mask of its own is filled in in place, forward in a copy, since the scores are a
-// view of what the product wrote (Scaling, core/nn/masked_softmax/masked_softmax.py).
-Cost elementwise(const Attention& op, Bytes products, int kernels, Fusion softmax,
-                 const Device& device) {
-  const Bytes bytes = memory_traffic(op) - products;
-  const auto moved = [&](Bytes b) { return stream_cost(b, kernels, StreamKind::kSoftmax, device); };
-  if (softmax == Fusion::kFused) return moved(std::max(bytes - mask_traffic(op), Bytes(0)));
-  const Bytes copied = is_backward(op.pass) ? Bytes(0) : mask_traffic(op);
-  Cost cost = moved(bytes + copied) + behind_memory(op, device);
-  cost.share[kPeakFlops] += index_wait(filled_in(op), device);
-  return cost;
-}
-
 // Forward: S = Q K^T, P = softmax(mask(S)), O = P V. Backward: dP = dO V^T, dV = P^T dO, dS from P
 // and dP, dQ = dS K, dK = dS^T Q. The products do not know the causal mask.
-Cost unfused(const Attention& op, Fusion softmax, const Device& device) {
+Cost unfused(const Attention& op, SoftmaxKernel softmax, const Device& device) {
   const std::int64_t q = op.seq_q, kv = op.seq_kv, d = op.head_dim, dv = op.v_dim();
   const bool forward = !is_backward(op.pass);
   Cost cost;
-  Bytes products;
   const auto multiply = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     const MatMul product{
         .batch = op.batch * op.heads, .m = m, .n = n, .k = k, .in = op.dtype, .out = op.dtype};
     cost = cost + gemm_cost(product, device);
-    products += memory_traffic(product);
   };
   multiply(q, kv, forward ? d : dv);  // S; dP
   multiply(q, forward ? dv : d, kv);  // O; dQ
   if (!forward) multiply(kv, dv, q), multiply(kv, d, q);
-  return cost + elementwise(op, products, op.dropout ? 2 : 1, softmax, device);
+  return cost + scores_cost(op, softmax, device);
 }
 
 // Scores of which a multiprocessor draws in a clock whether they stay, beside what attention takes
@@ -237,7 +181,7 @@ KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device
   return {time.fixed, throttle * time.compute, throttle * time.memory};
 }
 
-Cost attention_cost(const Attention& op, const Device& device, Fusion softmax) {
+Cost attention_cost(const Attention& op, const Device& device, SoftmaxKernel softmax) {
   if (op.pass == Pass::kWeightGrad || op.batch == 0 || op.heads == 0 || op.seq_q == 0 ||
       op.seq_kv == 0)
     return {};

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "costmodel/projections.h"
+#include "costmodel/scores.h"
 
 namespace plait {
 namespace {
@@ -45,14 +46,15 @@ struct HostCalls {
     }
     return 1;
   }
-  /// Unfused, forward: QK^T, scaled and masked softmax, PV, and the transpose of the context.
-  /// Backward: two products for each of the two, the scale of dQ and dK, softmax, and the
+  /// Unfused, forward: QK^T, scaled and masked softmax (score_calls), PV, and the transpose of the
+  /// context. Backward: two products for each of the two, the scale of dQ and dK, softmax, and the
   /// concatenation of dQ, dK and dV. Dropout comes under a random state of its own, which is read
   /// and set before and after. Fused backward has a pass before, for rowsum(dO O).
   int operator()(const Attention& a) const {
     const bool forward = a.pass == Pass::kForward;
     if (a.fused) return forward ? 1 : 2;
-    return forward ? 4 + (a.dropout ? 1 + 4 : 0) : 8 + (a.dropout ? 1 : 0);
+    const int dropout = a.dropout ? (forward ? 1 + 4 : 1) : 0;
+    return (forward ? 3 : 7) + score_calls(a, kernels.softmax) + dropout;
   }
   /// One kernel; backward one call and the sums of the gradients of gamma and, of LayerNorm, beta.
   int operator()(const Norm& n) const {

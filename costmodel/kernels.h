@@ -22,8 +22,9 @@ Cost stream_cost(Bytes bytes, int kernels, StreamKind kind, const Device& device
 /// `slowdown`: how much slower than measured the multiprocessors compute.
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown = 1);
 /// attention.cpp: one fused kernel, over a cache that of decode_attention.h, or products and
-/// element-wise kernels in turn, of which scale, mask and `softmax` are one or each its own.
-Cost attention_cost(const Attention& op, const Device& device, Fusion softmax = Fusion::kEager);
+/// element-wise kernels in turn (scores.h).
+Cost attention_cost(const Attention& op, const Device& device,
+                    SoftmaxKernel softmax = SoftmaxKernel::kEager);
 /// memory_bound.cpp: t0 + C / (b_L2 BW) + (B - C) / (b BW), C the bytes that fit in half of the L2
 /// cache, for every op that does not run on matrix units.
 Cost memory_bound_cost(const Compute& op, const Device& device);

@@ -6,6 +6,7 @@
 
 #include "costmodel/eager.h"
 #include "costmodel/nccl_tuning.h"
+#include "costmodel/scores.h"
 #include "plan/allocating_streams.h"
 #include "plan/places.h"
 
@@ -166,7 +167,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
     : plan_(plan),
       cluster_(cluster),
       framework_(framework),
-      softmax_alone_(kernels.softmax != Fusion::kFused),
+      softmax_(kernels.softmax),
       further_(further),
       intermediates_(intermediates_by_tensor(plan, kernels)),
       pools_(pools_of(plan)),
@@ -198,9 +199,8 @@ StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
   return out;
 }
 
-// Unfused attention (docs/models/ops.md) has probabilities among the plan's tensors. Forward, what
-// they are made of: scores. Backward their gradient, from which softmax makes the scores', in place
-// in Megatron-LM's kernels, else beside it.
+// Unfused attention (docs/models/ops.md) has probabilities among the plan's tensors, and beside
+// them what they are made of.
 StageOverheads::Scratch StageOverheads::scratch_of(const Op& op) const {
   Scratch out;
   const auto* compute = std::get_if<Compute>(&op.body);
@@ -211,12 +211,7 @@ StageOverheads::Scratch StageOverheads::scratch_of(const Op& op) const {
     if (of_loss != logits_.end()) out = of_loss->second;
   }
   const auto* attention = std::get_if<Attention>(compute);
-  if (attention != nullptr && !attention->fused) {
-    const std::int64_t square =
-        attention->batch * attention->heads * attention->seq_q * attention->seq_kv;
-    const int squares = !is_forward(attention->pass) && softmax_alone_ ? 2 : 1;
-    out.scores = Bytes(squares * square * size_of(attention->dtype));
-  }
+  if (attention != nullptr && !attention->fused) out.scores = scores_beside(*attention, softmax_);
   return out;
 }
 

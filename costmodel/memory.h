@@ -78,7 +78,7 @@ class StageOverheads {
   const Plan& plan_;
   const Cluster& cluster_;
   FrameworkMemory framework_;
-  bool softmax_alone_;  // a kernel of its own reads the scores' gradient and writes another
+  SoftmaxKernel softmax_;
   std::int64_t further_;
   std::vector<BlockNeeds> blocks_;
   std::map<TensorId, Scratch> logits_;  // while an op reads or writes them: by their storage

@@ -14,13 +14,25 @@ namespace plait {
 /// split.
 enum class Fusion : std::uint8_t { kFused, kEager, kFunction, kComplex, kNative, kParallel };
 
+/// Scale, mask and softmax of unfused attention: one kernel; PyTorch's, with the mask by one of its
+/// own; Megatron-LM's, which does not read what the causal mask hides, and leaves some numbers of
+/// heads to PyTorch; OneFlow's, which drops in the same kernel.
+enum class SoftmaxKernel : std::uint8_t { kFused, kEager, kMegatron, kOneFlow };
+
+/// What Megatron-LM's has code for: rows of more than 16 and up to 4,096 scores (2,048 until 2022),
+/// in fours of queries and of sequences times heads, one for each of a block's four warps
+/// (custom_kernel_constraint in megatron/model/fused_softmax.py of 2021).
+constexpr bool is_for_megatron_softmax(const Attention& a) {
+  return a.seq_kv > 16 && a.seq_kv <= 4096 && a.seq_q % 4 == 0 && a.batch * a.heads % 4 == 0;
+}
+
 /// The all_to_all of tokens to experts and back: NCCL's, or DeepEP's kernels, which send a token to
 /// a rank, and to a node, once.
 enum class Dispatcher : std::uint8_t { kNccl, kDeepEp };
 
 struct Kernels {
-  FlashKernel attention = FlashKernel::kNewest;  // where attention is fused
-  Fusion softmax = Fusion::kFused;  // with scale and mask, where attention is not fused
+  FlashKernel attention = FlashKernel::kNewest;   // where attention is fused
+  SoftmaxKernel softmax = SoftmaxKernel::kFused;  // where attention is not fused
   /// Eager: queries, keys, values and results of fused attention are copied to and from rows
   /// without padding (flash-attn's unpad_input and pad_input).
   Fusion packing = Fusion::kFused;

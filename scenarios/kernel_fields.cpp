@@ -29,8 +29,16 @@ const Table<Kernels>& kernels_table() {
               "cuDNN's on Hopper and Blackwell, the newest elsewhere; sdpa: what PyTorch's "
               "scaled_dot_product_attention was left to in 2024 and 2025, FlashAttention-2 and, on "
               "Blackwell, cuDNN."),
-          field("softmax", &K::softmax, choice,
-                "Scale, mask and softmax, where attention is not fused."),
+          field("softmax", &K::softmax,
+                Choice<SoftmaxKernel>{{{"fused", SoftmaxKernel::kFused},
+                                       {"eager", SoftmaxKernel::kEager},
+                                       {"megatron", SoftmaxKernel::kMegatron},
+                                       {"oneflow", SoftmaxKernel::kOneFlow}}},
+                "Scale, mask and softmax, where attention is not fused. fused: one kernel; eager: "
+                "PyTorch's, with the mask by one of its own; megatron: Megatron-LM's, which reads "
+                "no score that the causal mask hides and leaves it to PyTorch, in fp32, where "
+                "sequences times heads of a rank are no multiple of 4 or rows longer than 4,096; "
+                "oneflow: OneFlow's, with dropout in the same kernel."),
           field("packing", &K::packing, choice,
                 "Eager: what fused attention reads and writes is copied to and from rows without "
                 "padding."),

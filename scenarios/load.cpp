@@ -165,6 +165,22 @@ void warn_of_slow_products(const Device& d, const Precision& p,
       d.name, to_text(d.peak_bf16), to_text(d.peak_fp16)));
 }
 
+/// Where attention is not fused, and Megatron-LM's softmax has no code for a rank's scores.
+void warn_of_slow_softmax(Scenario& s) {
+  const bool asked = s.kernels.softmax == SoftmaxKernel::kMegatron && !s.workload.flash_attention;
+  if (s.serving || !asked) return;
+  Attention own;
+  own.batch = s.workload.micro_batch, own.heads = s.model.heads / s.strategy.mesh[Axis::kTp];
+  own.seq_q = own.seq_kv = s.workload.sequence_length;
+  if (is_for_megatron_softmax(own)) return;
+  s.warnings.push_back(fmt::format(
+      "W040: Megatron-LM's softmax has no code for {} heads of a rank, micro-batches of {} and "
+      "sequences of {}, so that PyTorch's kernels run in fp32, which is slow: make heads times "
+      "micro-batch a multiple of 4 and sequences of up to 4,096, or set workload.flash_attention "
+      "to true",
+      own.heads, own.batch, own.seq_q));
+}
+
 /// What is asked of the model: a workload to train on, or requests to serve.
 void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   require_one_task(root);
@@ -342,6 +358,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   refuse_open_fields(document->root());
   Scenario out = read_scenario(std::move(document), file);
   require_plannable(out);
+  warn_of_slow_softmax(out);
   return out;
 }
 

@@ -308,7 +308,7 @@ TEST(Eager, AFusedSoftmaxSparesTheMaskAndItsCopy) {
   op.batch = 1, op.heads = op.kv_heads = 32, op.head_dim = 128, op.fused = false;
   op.seq_q = op.seq_kv = 4096;
   CostModel fused, eager;
-  eager.kernels.softmax = Fusion::kEager;
+  eager.kernels.softmax = SoftmaxKernel::kEager;
   const auto spared = [&] {
     return (eager.compute(op, a100()).share[kMemoryBandwidth] -
             fused.compute(op, a100()).share[kMemoryBandwidth])
@@ -328,7 +328,7 @@ TEST(Eager, SoftmaxOfPyTorchStaysBehindTheMemoryAsPublished) {
   op.batch = 8, op.heads = op.kv_heads = 32, op.head_dim = 64, op.fused = op.causal = false;
   op.seq_q = op.seq_kv = 2048;
   CostModel eager, fused;
-  eager.kernels.softmax = Fusion::kEager;
+  eager.kernels.softmax = SoftmaxKernel::kEager;
   const double flops = 4.0 * 8 * 32 * 2048 * 2048 * 64;
   const auto expect = [&](Pass pass, const Device& device, double published) {
     op.pass = pass;

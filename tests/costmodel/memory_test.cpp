@@ -248,7 +248,7 @@ TEST(Memory, UnfusedAttentionHasScoresBesideItsProbabilities) {
   Attention op;
   op.batch = 2, op.heads = 3, op.seq_q = op.seq_kv = 64, op.head_dim = 16, op.fused = false;
   const std::int64_t square = std::int64_t{2} * 3 * 64 * 64 * 2;
-  const auto scores = [&](Pass pass, Fusion softmax) {
+  const auto scores = [&](Pass pass, SoftmaxKernel softmax) {
     op.pass = pass;
     Kernels kernels;
     kernels.softmax = softmax;
@@ -256,9 +256,9 @@ TEST(Memory, UnfusedAttentionHasScoresBesideItsProbabilities) {
                                         0, {}, kernels);
     return item(items, "attention_scores").value;
   };
-  EXPECT_EQ(scores(Pass::kForward, Fusion::kEager), square);
-  EXPECT_EQ(scores(Pass::kBackward, Fusion::kFused), square) << "softmax works in place";
-  EXPECT_EQ(scores(Pass::kBackward, Fusion::kEager), 2 * square);
+  EXPECT_EQ(scores(Pass::kForward, SoftmaxKernel::kEager), square);
+  EXPECT_EQ(scores(Pass::kBackward, SoftmaxKernel::kFused), square) << "softmax works in place";
+  EXPECT_EQ(scores(Pass::kBackward, SoftmaxKernel::kEager), 2 * square);
 }
 
 TEST(Memory, WhereMemoryIsShortStreamsGiveBackWhatTheyDoNotUse) {
