@@ -33,10 +33,11 @@ PerScore dropout(const Attention& op) {
   return {2 * score_size(op) + kDropoutMask, 1};
 }
 
-/// What of the scores a kernel reads that knows the causal mask without reading it.
+/// What of the scores a kernel reads that knows the causal mask without reading it. A window takes
+/// no longer than none.
 double visible(const Attention& op) {
-  const bool triangle = op.causal && op.seq_q == op.seq_kv && !op.windowed();
-  return triangle && op.documents.count == 0 ? 0.5 : 1;
+  const bool triangle = op.causal && op.seq_q == op.seq_kv && op.documents.count == 0;
+  return triangle ? 0.5 : 1;
 }
 
 // One kernel of scale, mask and softmax (Narayanan et al. 2021, section 4.2) that reads all scores,

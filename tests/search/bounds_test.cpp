@@ -9,11 +9,13 @@
 
 namespace plait::bounds_test {
 
-void expect_bounded(const Case& c, std::size_t most, const std::vector<Axis>& order = {}) {
+void expect_bounded(const Case& c, std::size_t most, const std::vector<Axis>& order = {},
+                    const Kernels& kernels = {}) {
   RC_LOG() << c << "\n";
   Scenario s = scenario_of(c);
   s.placement_rule.order = order;
-  const CostModel costs = c.costs();
+  CostModel costs = c.costs();
+  s.kernels = costs.kernels = kernels;
   Bounds bounds(s, costs);
   Space space;  // a search tries some schedules only where it is told to
   if (pick(0, 2) == 0) {
@@ -62,6 +64,14 @@ RC_GTEST_PROP(Bounds, NothingPlacedByAxesIsFasterOrSmaller, ()) {
   const std::vector<Axis> order = any_order();
   for (const Axis a : order) RC_LOG() << name_of(a) << " ";
   expect_bounded(c, 40, order);
+}
+
+// Which kernels run depends on how many heads and sequences a rank has at a time.
+RC_GTEST_PROP(Bounds, NothingWithMegatronsSoftmaxIsFasterOrSmaller, ()) {
+  Case c = searchable();
+  c.workload.flash_attention = false, c.workload.sequence_length *= 4;
+  c.model.max_positions *= 4;
+  expect_bounded(c, 40, {}, {.softmax = SoftmaxKernel::kMegatron});
 }
 
 RC_GTEST_PROP(Bounds, NothingWithZeroPlusPlusIsFasterOrSmaller, ()) {
