@@ -204,13 +204,12 @@ void add_goals(Subcommand& sub, SearchCommand& options) {
       .one_of({"time", "cost", "energy", "gpus"})
       .shows_default();
   sub.option("--max-gpus", options.question.max_gpus, "Machines of more are left out").positive();
-  Option tokens =
-      sub.option("--tokens", options.question.tokens, "To be trained on: days and price of it all")
-          .between(1.0, kMostTokens);
+  sub.option("--tokens", options.question.tokens,
+             "To be trained on (default: training.tokens): days and price of it all")
+      .between(1.0, kMostTokens);
   sub.option("--deadline,--days", options.question.days,
-             "Only layouts that train on --tokens in so many days")
-      .positive()
-      .needs(tokens);
+             "Only layouts that train on these in so many days")
+      .positive();
 }
 
 /// What is written beside the answer, and read again.

@@ -162,6 +162,17 @@ class Search(CommandTest):
         self.assertIn(f"NOTHING IN TIME: the fastest that fits takes {days:.3g} days, not 9.9",
                       late.out)
 
+    def test_a_deadline_is_of_the_tokens_that_the_scenario_trains_on(self):
+        trained = [HYBRID, "--set", "training.tokens=1e12"]
+        days = self.search(*trained, "--front")["front"][0]["training_days"]
+        in_time = self.search(*trained, "--front", "--deadline", str(1.05 * days))
+        for row in [*in_time["best"], *in_time["front"]]:
+            self.assertLessEqual(row["training_days"], 1.05 * days)
+        none = plait("search", HYBRID, "--deadline", "9")
+        self.assertEqual(none.code, 2)
+        self.assertIn("G001", none.err)
+        self.assertIn("training.tokens", none.err)
+
     def test_machines_that_are_all_too_large_are_said_to_be(self):
         none = plait("search", HYBRID, "--max-gpus", "8")
         self.assertEqual(none.code, 1)
