@@ -64,9 +64,9 @@ bool is_of_gpu(const std::vector<Row>& rows) {
 std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::string& asked_for,
                                    std::vector<std::string>& warnings) {
   if (!asked_for.empty()) return find_device(asked_for);
-  if (!is_of_gpu(rows)) return std::nullopt;
   const std::string& reported = std::get<RunRow>(rows.front()).processor;
   if (const auto known = device_reported_as(reported)) return find_device(std::string(*known));
+  if (!is_of_gpu(rows)) return std::nullopt;
   warnings.push_back(fmt::format(
       "W009: the catalogue has no device that is reported as \"{}\": its kernels are fitted as "
       "those of a processor, which do not know tiles and waves; name the nearest one with "

@@ -294,6 +294,8 @@ class Pages(unittest.TestCase):
                                  ".map(h => h.textContent)")
         for head in ("GPUs", "days", "price", "kWh for 1e9 tokens"):
             self.assertIn(head, heads)
+        tiles = self.browser.run("return document.querySelector('#answer .tiles').textContent")
+        self.assertIn("The whole training", tiles)
         self.load("search")
         heads = self.browser.run("return [...document.querySelectorAll('#layouts th[scope=col]')]"
                                  ".map(h => h.textContent)")

@@ -308,5 +308,14 @@ class CalibrateErrors(CommandTest):
         self.assertIn("box.json", result.err)
 
 
+class ByHand(CommandTest):
+    def test_rows_of_a_gpu_are_known_by_its_name(self):
+        fitted = self.folder / "own.json"
+        rows = SOURCE / "tests" / "docs" / "own-kernels.jsonl"
+        table = self.run_ok("calibrate", rows, "-o", fitted).out
+        self.assertIn("data sheet", table)
+        self.assertEqual(json.loads(fitted.read_text(encoding="utf-8"))["device"], "h100-sxm")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -39,4 +39,21 @@ TEST(Import, TellsDialectsApart) {
   }
 }
 
+TEST(DetectDialect, AScriptThatNamesAFileOfSettingsIsTold) {
+  for (const auto& [script, cure] :
+       {std::pair("# of two\ndeepspeed train.py --deepspeed ds.json --bf16",
+                  "import the file that --deepspeed names: ds.json"),
+        std::pair("\naccelerate launch --config_file fsdp.yaml train.py",
+                  "import the file that --config_file names: fsdp.yaml")}) {
+    try {
+      detect_dialect(script, "run.sh");
+      ADD_FAILURE() << script;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+      EXPECT_EQ(e.text().where.line, 2);
+      EXPECT_EQ(e.text().cure, cure);
+    }
+  }
+}
+
 }  // namespace plait::import_test
