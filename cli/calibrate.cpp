@@ -13,7 +13,9 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/sha256.h"
 #include "topologies/catalogue.h"
 #include "topologies/reported_names.h"
@@ -89,12 +91,25 @@ void warn_of_hosts(const std::vector<Row>& rows, std::vector<std::string>& warni
                   fmt::join(hosts, ", ")));
 }
 
+/// A last line without an end counts where it is whole: an editor wrote it, and no bench that was
+/// stopped.
+std::string with_last_line(const std::string& text, const std::string& file) {
+  const std::string last = text.substr(text.rfind('\n') + 1);
+  if (last.empty()) return text;
+  try {
+    parse_json(last, file);
+  } catch (const InputError&) {
+    return text;
+  }
+  return text + "\n";
+}
+
 int run(const CalibrateOptions& options) {
   std::vector<Row> rows;
   std::string all;
   for (const std::string& path : options.raw) {
     const std::string text = read_text_file(path);
-    for (Row& row : parse_rows(text, path)) rows.push_back(std::move(row));
+    for (Row& row : parse_rows(with_last_line(text, path), path)) rows.push_back(std::move(row));
     all += text;
   }
   const auto& first = std::get<RunRow>(rows.front());

@@ -235,11 +235,35 @@ std::vector<ShellWord> words_of_script(const std::string& text, const std::strin
   }
 }
 
+/// Servers whose options are not read, by what starts them.
+struct OtherServer {
+  std::string_view command, program;
+};
+constexpr std::array<OtherServer, 4> kOtherServers = {
+    {{"sglang.launch_server", "SGLang"},
+     {"trtllm-serve", "TensorRT-LLM"},
+     {"text-generation-launcher", "Text Generation Inference"},
+     {"lmdeploy", "LMDeploy"}}};
+
+/// D001 for the command of another server.
+void refuse_other_server(const std::vector<ShellWord>& words, const std::string& file) {
+  for (const ShellWord& word : words) {
+    const auto other = std::ranges::find(kOtherServers, word.text, &OtherServer::command);
+    if (other == kOtherServers.end()) continue;
+    throw InputError(
+        {"D001",
+         fmt::format("the script starts {}, whose options are not read", other->program),
+         {file, word.line, 0, ""},
+         std::string(kImportable),
+         "write its sizes as vLLM's options: vllm serve MODEL --tensor-parallel-size "
+         "4 and so on"});
+  }
+}
+
 /// D001 for a script that starts a program with settings in a file of their own.
-void refuse_launcher(const std::string& text, const std::string& file) {
+void refuse_launcher(const std::vector<ShellWord>& words, const std::string& file) {
   constexpr std::array<std::string_view, 4> kNamers = {"--deepspeed", "--deepspeed_config",
                                                        "--config_file", "--config-file"};
-  const std::vector<ShellWord> words = words_of_script(text, file);
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     const std::string& named = words[i + 1].text;
     const bool is_file =
@@ -290,7 +314,9 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
     return Dialect::kMegatronCore;
   }
   refuse_other_yaml(text, file);
-  refuse_launcher(text, file);
+  const std::vector<ShellWord> words = words_of_script(text, file);
+  refuse_other_server(words, file);
+  refuse_launcher(words, file);
   throw InputError({"D001",
                     "the content is of no format that can be imported",
                     {file, 0, 0, ""},

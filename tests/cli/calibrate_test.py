@@ -316,6 +316,14 @@ class ByHand(CommandTest):
         self.assertIn("data sheet", table)
         self.assertEqual(json.loads(fitted.read_text(encoding="utf-8"))["device"], "h100-sxm")
 
+    def test_a_last_line_without_an_end_counts_where_it_is_whole(self):
+        text = (SOURCE / "tests" / "docs" / "own-kernels.jsonl").read_text(encoding="utf-8")
+        fitted = self.folder / "own.json"
+        for whole, rows in ((text, 5), (text[:-1], 5), (text[:-2], 4)):
+            self.run_ok("calibrate", self.file("own.jsonl", whole), "-o", fitted)
+            fit = json.loads(fitted.read_text(encoding="utf-8"))["kernels"]["matmul.nt.bf16"]
+            self.assertEqual(fit["fitted_rows"] + fit["held_out_rows"], rows)
+
 
 if __name__ == "__main__":
     unittest.main()

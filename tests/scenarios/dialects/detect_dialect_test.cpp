@@ -39,6 +39,21 @@ TEST(Import, TellsDialectsApart) {
   }
 }
 
+TEST(DetectDialect, OtherServersAreNamed) {
+  for (const auto& [script, program] :
+       {std::pair("python3 -m sglang.launch_server --model-path a/b --tp 4", "starts SGLang"),
+        std::pair("trtllm-serve a/b --tp_size 4", "starts TensorRT-LLM")}) {
+    try {
+      detect_dialect(script, "run.sh");
+      ADD_FAILURE() << script;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+      EXPECT_NE(e.text().problem.find(program), std::string::npos);
+      EXPECT_NE(e.text().cure.find("--tensor-parallel-size"), std::string::npos);
+    }
+  }
+}
+
 TEST(DetectDialect, AScriptThatNamesAFileOfSettingsIsTold) {
   for (const auto& [script, cure] :
        {std::pair("# of two\ndeepspeed train.py --deepspeed ds.json --bf16",
