@@ -40,7 +40,8 @@ std::vector<Line> room_lines(const ServingReport& r) {
     out.emplace_back();
     out.push_back({{"memory of the fullest device" + whose + " besides the cache", Ink::kBold}});
     for (const MemoryLine& line : memory_items(c.stages[c.tightest].use)) {
-      if (line.bytes == 0) continue;
+      // The step that is counted keeps a token: that is of the cache.
+      if (line.bytes == 0 || line.name == "kv_cache") continue;
       out.push_back({{"  " + pad_right(human_words(line.name), 26)},
                      {pad_left(human_bytes(line.bytes), 12)}});
     }

@@ -470,6 +470,7 @@ class Serve(CommandTest):
         text = self.run_ok("check", self.folder / "s.json").out
         for words in ("FITS", "GPU KV cache size", "weight ", "asked "):
             self.assertIn(words, text)
+        self.assertNotIn("kv cache  ", text)  # a token's, of the step that is counted
         rows = self.run_ok("check", self.folder / "s.json", "--format", "csv").out
         bytes_of = {row[0]: int(row[1]) for row in list(csv.reader(io.StringIO(rows)))[1:]}
         items = sum(n for item, n in bytes_of.items() if item not in ("used", "cache"))
