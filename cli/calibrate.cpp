@@ -13,7 +13,9 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/sha256.h"
 #include "topologies/catalogue.h"
 #include "topologies/reported_names.h"
@@ -64,9 +66,9 @@ bool is_of_gpu(const std::vector<Row>& rows) {
 std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::string& asked_for,
                                    std::vector<std::string>& warnings) {
   if (!asked_for.empty()) return find_device(asked_for);
-  if (!is_of_gpu(rows)) return std::nullopt;
   const std::string& reported = std::get<RunRow>(rows.front()).processor;
   if (const auto known = device_reported_as(reported)) return find_device(std::string(*known));
+  if (!is_of_gpu(rows)) return std::nullopt;
   warnings.push_back(fmt::format(
       "W009: the catalogue has no device that is reported as \"{}\": its kernels are fitted as "
       "those of a processor, which do not know tiles and waves; name the nearest one with "
@@ -89,12 +91,25 @@ void warn_of_hosts(const std::vector<Row>& rows, std::vector<std::string>& warni
                   fmt::join(hosts, ", ")));
 }
 
+/// A last line without an end counts where it is whole: an editor wrote it, and no bench that was
+/// stopped.
+std::string with_last_line(const std::string& text, const std::string& file) {
+  const std::string last = text.substr(text.rfind('\n') + 1);
+  if (last.empty()) return text;
+  try {
+    parse_json(last, file);
+  } catch (const InputError&) {
+    return text;
+  }
+  return text + "\n";
+}
+
 int run(const CalibrateOptions& options) {
   std::vector<Row> rows;
   std::string all;
   for (const std::string& path : options.raw) {
     const std::string text = read_text_file(path);
-    for (Row& row : parse_rows(text, path)) rows.push_back(std::move(row));
+    for (Row& row : parse_rows(with_last_line(text, path), path)) rows.push_back(std::move(row));
     all += text;
   }
   const auto& first = std::get<RunRow>(rows.front());

@@ -9,10 +9,12 @@
 #include "cli/options.h"
 #include "plan/places.h"
 #include "prediction/run_facts.h"
+#include "prediction/serving.h"
 #include "prediction/verdict.h"
 #include "reports/csv.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
+#include "reports/serving_room.h"
 #include "reports/text.h"
 
 namespace plait {
@@ -138,9 +140,64 @@ std::string json_of(const Scenario& s, const Verdict& v, const RunFacts& facts) 
   return json_text(out);
 }
 
+/// "1,000 requests, 8 a second"
+std::string arrivals_words(const Load& load) {
+  switch (load.arrivals) {
+    case Arrivals::kPoisson:
+      return fmt::format("{} requests, {:g} a second", human_count(load.count), load.rate_per_s);
+    case Arrivals::kClosed:
+      return fmt::format("{} requests, of {} at a time each asks when answered",
+                         human_count(load.count), human_count(load.concurrency));
+    case Arrivals::kTrace: return "requests of " + load.trace;
+  }
+  return "";
+}
+
+/// "chat: prompts of 512 tokens, answers of 256"
+std::string kind_words(const RequestKind& kind) {
+  std::string out = fmt::format("{}: prompts of {} tokens", kind.name,
+                                human_count(kind.prefix_tokens + kind.prompt_tokens));
+  if (kind.prefix_tokens > 0) {
+    out += fmt::format(", {} of them a prefix", human_count(kind.prefix_tokens));
+  }
+  out += fmt::format(", answers of {}", human_count(kind.output_tokens));
+  return kind.turns > 1 ? out + fmt::format(", {} turns", kind.turns) : out;
+}
+
+std::string text_of(const Scenario& s, const ServingReport& r, const TerminalStyle& style) {
+  std::vector<Line> lines = {{{s.name, Ink::kBold}}};
+  append(lines, model_lines(s, style.width));
+  const auto add = [&](const std::string& label, const std::string& text) {
+    append(lines, labelled_lines(label, text, style.width));
+  };
+  add("cluster", r.cluster);
+  add("layout", r.layout);
+  const Load& load = s.serving->load;
+  add("asked", arrivals_words(load));
+  const bool described = load.arrivals != Arrivals::kTrace && !load.kinds.empty();
+  for (const RequestKind& kind : described ? load.kinds : std::vector<RequestKind>{}) {
+    add("", kind_words(kind));
+  }
+  lines.emplace_back();
+  append(lines, room_lines(r));
+  return render(lines, style);
+}
+
+int check_serving(const CheckOptions& options, const Scenario& s, const std::string& command_line) {
+  const ServingReport r = predict_room(s, run_facts(s, command_line));
+  print_warnings(r.run.warnings);
+  switch (options.output.kind()) {
+    case Format::kJson: print_result(options.output, room_json(r)); break;
+    case Format::kCsv: print_result(options.output, room_csv(r)); break;
+    case Format::kText: print_result(options.output, text_of(s, r, options.output.style())); break;
+  }
+  return r.fits ? kYes : kNo;
+}
+
 int check(const CheckOptions& options, const std::string& command_line) {
   if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const Scenario s = load_scenario(options.scenario.file, options.scenario.overrides());
+  if (s.serving) return check_serving(options, s, command_line);
   const Verdict v = verdict_on(s);
   print_warnings(s.warnings);
   switch (options.output.kind()) {

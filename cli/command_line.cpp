@@ -12,6 +12,7 @@
 
 #include "cli/options.h"
 #include "core/error.h"
+#include "core/plain_number.h"
 #include "core/spelling.h"
 
 namespace plait {
@@ -45,7 +46,8 @@ CLI::Validator number_that(const std::function<bool(double)>& holds, const std::
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (!text.empty() && *end == '\0' && holds(value)) return "";
-    return fmt::format("{} is no {}", text, expected);
+    const std::string plain = plain_number(text), number = plain == text ? "" : plain;
+    return fmt::format("{} is no {}{}", text, expected, number.empty() ? "" : "; write " + number);
   };
   return {CLI::Validator(refusal, name)};
 }

@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -56,14 +54,6 @@ struct ComparedRow {
 /// More timelines than these cannot be compared by eye.
 constexpr std::size_t kMostTimelines = 6;
 
-/// File names without folder and suffix, where that tells the files apart.
-std::vector<std::string> names_of(const std::vector<std::string>& files) {
-  std::vector<std::string> names;
-  for (const std::string& f : files) names.push_back(std::filesystem::path(f).stem().string());
-  const std::set<std::string> distinct(names.begin(), names.end());
-  return distinct.size() == files.size() ? names : files;
-}
-
 /// A file as a report or a page, where it is one.
 Source read_source(const std::string& file, const std::string& name) {
   Source out{{file, read_text_file(file)}, name, std::nullopt, "", ""};
@@ -82,7 +72,7 @@ Source read_source(const std::string& file, const std::string& name) {
 }
 
 std::vector<Source> read_sources(const std::vector<std::string>& files) {
-  const std::vector<std::string> names = names_of(files);
+  const std::vector<std::string> names = names_of_files(files);
   std::vector<Source> out;
   for (std::size_t i = 0; i < files.size(); ++i) {
     out.push_back(read_source(files[i], names[i]));
@@ -212,15 +202,9 @@ void add_compare(Command& command) {
   auto options = std::make_shared<CompareOptions>();
   Subcommand sub = command.program.subcommand(
       "compare", "Predict several scenarios, or one with its knobs varied, side by side");
-  sub.option("files", options->files,
-             "Scenarios, or reports that run --format json or --html wrote")
-      .takes("FILE")
-      .required();
+  add_scenarios_options(sub, options->files, options->sets,
+                        "Scenarios, or reports that run --format json or --html wrote");
   add_vary_option(sub, options->variations);
-  sub.option("--set", options->sets, "Change a field of every scenario")
-      .takes("PATH=VALUE")
-      .repeatable();
-  add_network_option(sub, options->sets);
   add_output_options(sub, options->output);
   add_html_option(sub, options->html);
   sub.option("--fail-over", options->fail_over,

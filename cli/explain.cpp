@@ -12,6 +12,7 @@
 #include "core/embedded_file.h"
 #include "core/error.h"
 #include "core/spelling.h"
+#include "core/split.h"
 #include "reports/terminal.h"
 
 namespace plait {
@@ -24,10 +25,7 @@ struct CodeText {
   std::string code, family, meaning, section;
 };
 
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \n*"), end = text.find_last_not_of(" \n*");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
+constexpr std::string_view kAround = " \n*";
 
 /// The rows of the table "| codes | meaning |"; a bold row names the family of those below it.
 std::vector<CodeText> table_in(const std::string& page) {
@@ -39,10 +37,9 @@ std::vector<CodeText> table_in(const std::string& page) {
     if (!line.starts_with("| ") || middle == std::string::npos || end <= middle) continue;
     const std::string codes = line.substr(2, middle - 2);
     const std::string meaning = line.substr(middle + 3, end - middle - 3);
-    if (codes.starts_with("**")) family = trimmed(meaning);
-    std::istringstream each(codes);
-    for (std::string code; std::getline(each, code, ',');) {
-      code = trimmed(code);
+    if (codes.starts_with("**")) family = trimmed(meaning, kAround);
+    for (const std::string& each : split(codes, ',')) {
+      const std::string code(trimmed(each, kAround));
       const bool is_code = code.size() == 4 && code.find_first_of("0123456789") == 1;
       if (is_code) out.push_back({code, family, meaning, ""});
     }
@@ -56,7 +53,8 @@ std::string section_in(const std::string& page, const std::string& code) {
   const std::size_t begin = page.find(heading);
   if (begin == std::string::npos) return "";
   const std::size_t from = begin + heading.size();
-  return trimmed(page.substr(from, std::min(page.find("\n#", from), page.size()) - from)) + "\n";
+  const std::size_t end = std::min(page.find("\n#", from), page.size());
+  return std::string(trimmed(std::string_view(page).substr(from, end - from), kAround)) + "\n";
 }
 
 /// Paragraphs for a terminal; code and lists stay as they are.

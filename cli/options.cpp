@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <set>
 
 #include "core/error.h"
 #include "reports/new_file.h"
@@ -97,6 +99,24 @@ Option add_scenario_options(Subcommand command, ScenarioOptions& options) {
   return scenario;
 }
 
+void add_scenarios_options(Subcommand command, std::vector<std::string>& files,
+                           std::vector<std::string>& sets, const std::string& says) {
+  command.option("files", files, says).takes("FILE").required();
+  command
+      .option("--set", sets,
+              "Change a field of every scenario: path=value; path=help lists its choices")
+      .takes("PATH=VALUE")
+      .repeatable();
+  add_network_option(command, sets);
+}
+
+std::vector<std::string> names_of_files(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  for (const std::string& f : files) names.push_back(std::filesystem::path(f).stem().string());
+  const std::set<std::string> distinct(names.begin(), names.end());
+  return distinct.size() == files.size() ? names : files;
+}
+
 Option add_vary_option(Subcommand command, std::vector<std::string>& variations) {
   return command
       .option("-L,--vary", variations,
@@ -139,7 +159,7 @@ void refuse_all_rows(const std::vector<std::string>& reasons) {
   throw InputError(
       {.code = "G009",
        .problem = "none of these can be planned",
-       .cure = serve ? "compare scenarios of serving by plait serve, whose -L varies fields"
+       .cure = serve ? "compare scenarios of serving by plait serve, which takes several, and -L"
                      : "the table says why: change the scenario, or the values of -L"});
 }
 

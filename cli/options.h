@@ -31,6 +31,12 @@ struct ScenarioOptions {
 };
 /// Returns the scenario itself.
 Option add_scenario_options(Subcommand command, ScenarioOptions& options);
+/// The same of several: files, and --set for all of them.
+void add_scenarios_options(
+    Subcommand command, std::vector<std::string>& files, std::vector<std::string>& sets,
+    const std::string& says = "Scenario files (JSON; - reads standard input)");
+/// File names without folder and suffix, where that tells the files apart.
+std::vector<std::string> names_of_files(const std::vector<std::string>& files);
 /// -L PATH=VALUES, any number of times.
 Option add_vary_option(Subcommand command, std::vector<std::string>& variations);
 /// -j THREADS.

@@ -90,20 +90,6 @@ class SearchClock {
   ProgressLine progress_{"enumerating layouts"};
 };
 
-std::string suffix_of(Dialect dialect) {
-  switch (dialect) {
-    case Dialect::kMegatronCore: return "args";
-    case Dialect::kDeepSpeed: return "json";
-    case Dialect::kTorchtitan: return "toml";
-    case Dialect::kAccelerate: return "yaml";
-    case Dialect::kVllm: return "sh";
-    case Dialect::kPeft: return "json";
-    case Dialect::kLlamaCpp: return "sh";
-    case Dialect::kOllama: return "Modelfile";
-  }
-  return "";
-}
-
 /// FOLDER/SCENARIO.DIALECT.SUFFIX in each dialect that was asked for.
 void export_layout(const SearchCommand& o, const SearchRow& row) {
   if (o.exports.empty()) return;
@@ -116,7 +102,7 @@ void export_layout(const SearchCommand& o, const SearchRow& row) {
   for (const std::string& name : o.exports) {
     const Dialect dialect = dialect_named(name);
     const std::filesystem::path folder = o.export_folder;
-    NewFile file(folder / fmt::format("{}.{}.{}", scenario.name, name, suffix_of(dialect)));
+    NewFile file(folder / fmt::format("{}.{}.{}", scenario.name, name, row_of(dialect).suffix));
     file.write(render(settings_of(scenario, dialect, Launcher::kNone), Launcher::kNone));
     file.finish();
   }
@@ -204,13 +190,12 @@ void add_goals(Subcommand& sub, SearchCommand& options) {
       .one_of({"time", "cost", "energy", "gpus"})
       .shows_default();
   sub.option("--max-gpus", options.question.max_gpus, "Machines of more are left out").positive();
-  Option tokens =
-      sub.option("--tokens", options.question.tokens, "To be trained on: days and price of it all")
-          .between(1.0, kMostTokens);
+  sub.option("--tokens", options.question.tokens,
+             "To be trained on (default: training.tokens): days and price of it all")
+      .between(1.0, kMostTokens);
   sub.option("--deadline,--days", options.question.days,
-             "Only layouts that train on --tokens in so many days")
-      .positive()
-      .needs(tokens);
+             "Only layouts that train on these in so many days")
+      .positive();
 }
 
 /// What is written beside the answer, and read again.

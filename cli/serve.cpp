@@ -24,7 +24,8 @@ namespace plait {
 namespace {
 
 struct ServeOptions {
-  ScenarioOptions scenario;
+  std::vector<std::string> files;
+  ScenarioOptions scenario;  // the first of them
   OutputOptions output;
   std::vector<std::string> variations;
   std::string html;
@@ -82,17 +83,23 @@ bool is_of_one_serving_row(const InputError& error) {
   return is_of_one_row(error) || code.starts_with('R');
 }
 
+/// A scenario with its name, where several are compared.
+struct ServedSource {
+  std::string name;
+  ScenarioText text;
+};
+
 /// A layout that cannot serve what is asked is a row with its reason.
-ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& options,
+ServingCandidate candidate_of(const ServedSource& source, const ServeOptions& options,
                               const Assignments& sets, const std::string& command_line,
                               ProgressLine& progress) {
   std::vector<Override> overrides = options.scenario.overrides();
   ServingCandidate out;
-  out.label = label_of(sets);
+  out.label = source.name + (source.name.empty() || sets.empty() ? "" : " ") + label_of(sets);
   const Assignments ordered = outer_first(sets);
   overrides.insert(overrides.end(), ordered.begin(), ordered.end());
   try {
-    const Scenario scenario = parse_scenario(text.text, text.file, overrides);
+    const Scenario scenario = parse_scenario(source.text.text, source.text.file, overrides);
     out.report = predict_serving(scenario, options.question(), run_facts(scenario, command_line),
                                  std::ref(progress));
   } catch (const InputError& error) {
@@ -127,22 +134,41 @@ std::vector<std::string> warnings_of(const std::vector<ServingCandidate>& candid
   return out;
 }
 
-int serve_varied(const ServeOptions& options, const std::string& command_line) {
-  const std::string& file = options.scenario.file;
-  const ScenarioText text = {input_name(file), read_text_file(file)};
+std::vector<ServedSource> read_sources(const ServeOptions& options) {
+  const std::vector<std::string> names = names_of_files(options.files);
+  std::vector<ServedSource> out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& file = options.files[i];
+    out.push_back({names.size() > 1 ? names[i] : "", {input_name(file), read_text_file(file)}});
+  }
+  return out;
+}
+
+RunFacts facts_of(const std::vector<ServedSource>& sources, const ServeOptions& options,
+                  const std::string& command_line) {
+  const ScenarioText& first = sources.front().text;
+  const Scenario written = parse_scenario(first.text, first.file, options.scenario.overrides());
+  RunFacts facts = run_facts(written, command_line);
+  if (sources.size() > 1) facts.scenario = fmt::format("{} scenarios", sources.size());
+  return facts;
+}
+
+int serve_several(const ServeOptions& options, const std::string& command_line) {
+  const std::vector<ServedSource> sources = read_sources(options);
   std::vector<Variation> variations;
   for (const std::string& v : options.variations) variations.push_back(parse_variation(v));
   std::vector<ServingCandidate> candidates;
   ProgressLine progress("serving");
-  for (const Assignments& sets : combinations(variations)) {
-    candidates.push_back(candidate_of(text, options, sets, command_line, progress));
+  for (const ServedSource& source : sources) {
+    for (const Assignments& sets : combinations(variations)) {
+      candidates.push_back(candidate_of(source, options, sets, command_line, progress));
+    }
   }
   progress.finish();
   print_warnings(warnings_of(candidates));
   print_result(options.output, rendered(candidates, options.output));
   if (!options.html.empty()) {
-    const Scenario written = parse_scenario(text.text, text.file, options.scenario.overrides());
-    save_page(options.html, page_of("serve_compare", run_facts(written, command_line),
+    save_page(options.html, page_of("serve_compare", facts_of(sources, options, command_line),
                                     serving_comparison_json(candidates)));
   }
   const bool any = std::ranges::any_of(
@@ -150,10 +176,11 @@ int serve_varied(const ServeOptions& options, const std::string& command_line) {
   return any ? kYes : kNo;
 }
 
-int run(const ServeOptions& options, const std::string& command_line) {
+int run(ServeOptions& options, const std::string& command_line) {
+  options.scenario.file = options.files.front();
   if (print_help_for_sets(options.scenario, options.output)) return kYes;
-  return options.variations.empty() ? serve_one(options, command_line)
-                                    : serve_varied(options, command_line);
+  const bool one = options.files.size() == 1 && options.variations.empty();
+  return one ? serve_one(options, command_line) : serve_several(options, command_line);
 }
 
 }  // namespace
@@ -164,7 +191,7 @@ void add_serve(Command& command) {
       "serve",
       "Serve requests: latency, throughput and cache of an engine (exit code 1: does not fit, or "
       "misses serving.slo)");
-  add_scenario_options(sub, options->scenario);
+  add_scenarios_options(sub, options->files, options->scenario.sets);
   add_vary_option(sub, options->variations);
   sub.flag("--max-rate", options->max_rate,
            "Look for the highest rate of Poisson arrivals that attains serving.slo");

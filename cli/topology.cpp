@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -30,13 +31,25 @@ bool is_file_name(const std::string& word) {
 }
 
 /// The preset or file that `word` names. Throws InputError C001 when it is neither.
-Cluster machine_of(const std::string& word, std::vector<Override> overrides, std::int64_t nodes) {
+DescribedCluster machine_of(const std::string& word, std::vector<Override> overrides,
+                            std::int64_t nodes) {
   if (nodes > 0) overrides.emplace_back("cluster.nodes", std::to_string(nodes));
   if (is_file_name(word)) {
     return parse_machine(read_text_file(word), input_name(word), overrides);
   }
   const std::string preset = json_object({{"preset", json_quote(find_node(word).name)}});
   return parse_machine(preset, word, overrides);
+}
+
+/// What is wrong is in the file, where the machine is of one.
+TopologySummary summarized(const Cluster& cluster, const std::string& word, const Watch& watch) {
+  try {
+    return summarize(cluster, watch);
+  } catch (const InputError& error) {
+    InputError::Text text = error.text();
+    if (is_file_name(word)) text.where.file = input_name(word);
+    throw InputError(std::move(text));
+  }
 }
 
 std::string written(const ShowOptions& options, const Cluster& cluster,
@@ -55,10 +68,10 @@ int show(const ShowOptions& options) {
     return kYes;
   }
   ProgressLine progress("summing up the machine");
-  const Cluster cluster =
+  const auto [cluster, warnings] =
       machine_of(options.machine.file, options.machine.overrides(), options.nodes);
-  const TopologySummary summary =
-      summarize(cluster, progress.watch("devices: their longest routes"));
+  const Watch watch = progress.watch("devices: their longest routes");
+  const TopologySummary summary = summarized(cluster, options.machine.file, watch);
   if (!options.svg.empty()) {
     NewFile file(options.svg);
     file.write(topology_svg(cluster, summary));
@@ -66,6 +79,7 @@ int show(const ShowOptions& options) {
   }
   const std::string text = written(options, cluster, summary);
   progress.finish();
+  print_warnings(warnings);
   print_result(options.output, text);
   return kYes;
 }

@@ -52,7 +52,7 @@ int print_node(const CommandOptions& options, NodeFacts facts, const std::string
   const std::string json = json_pretty(cluster_json(imported)) + "\n";
   print_result(options.output, json);
   if (options.output.file.empty() || options.output.file == "-") return kYes;
-  const TopologySummary summary = summarize(parse_machine(json, options.output.file));
+  const TopologySummary summary = summarize(parse_machine(json, options.output.file).cluster);
   print_result({}, render(topology_lines(summary), OutputOptions{}.style()));
   return kYes;
 }

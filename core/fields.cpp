@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/plain_number.h"
+
 namespace plait {
 namespace {
 
@@ -20,6 +22,12 @@ std::string number_range(const Real& rule) {
   }
   if (bounded(rule.min)) return fmt::format("a number of at least {}", rule.min);
   return "a number";
+}
+
+/// A text may be a number in other words.
+[[noreturn]] void refuse_no_number(const Json& json, const std::string& expectation) {
+  const std::string plain = json.is(Json::Kind::kText) ? plain_number(json.text()) : "";
+  refuse_type(json, expectation, plain.empty() ? "" : fmt::format("write {} alone", plain));
 }
 
 /// JSON names of a list of texts: "a", "b" or "c".
@@ -59,7 +67,7 @@ std::int64_t Int::parse(const Json& json) const {
   if (json.is(Json::Kind::kNumber)) value = json.number();
   // 4096.0 and 1e6 are integers too, as in JSON Schema.
   const bool whole = json.is(Json::Kind::kNumber) && std::trunc(value) == value;
-  if (!whole) refuse_type(json, integer_range(*this));
+  if (!whole) refuse_no_number(json, integer_range(*this));
   if (std::abs(value) > kLargestExact || value < static_cast<double>(min) ||
       value > static_cast<double>(max)) {
     refuse_range(json, integer_range(*this));
@@ -76,7 +84,7 @@ Shape Real::shape() const {
 
 void Real::read(const Json& json, double& into) const {
   if (!json.is(Json::Kind::kInteger) && !json.is(Json::Kind::kNumber)) {
-    refuse_type(json, number_range(*this));
+    refuse_no_number(json, number_range(*this));
   }
   const double value = json.number();
   if (!(value >= min && value <= max)) refuse_range(json, number_range(*this));

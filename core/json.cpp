@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/json_builder.h"
+#include "core/split.h"
 
 namespace plait {
 
@@ -174,17 +175,7 @@ void JsonDocument::wrap(const std::vector<std::string>& path, const std::string&
   child->column_ = json->column_;
 }
 
-std::vector<std::string> split_path(std::string_view path) {
-  std::vector<std::string> steps(1);
-  for (const char c : path) {
-    if (c == '.') {
-      steps.emplace_back();
-    } else {
-      steps.back() += c;
-    }
-  }
-  return steps;
-}
+std::vector<std::string> split_path(std::string_view path) { return split(path, '.'); }
 
 JsonDocument parse_json(std::string_view text, const std::string& file) {
   if (text.size() > JsonDocument::kMaxBytes) {

@@ -6,24 +6,22 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/split.h"
+
 namespace plait {
 namespace {
 
-std::string_view stripped(std::string_view text) {
-  constexpr std::string_view kAround = " \t\"";
-  const std::size_t first = text.find_first_not_of(kAround);
-  if (first == std::string_view::npos) return "";
-  return text.substr(first, text.find_last_not_of(kAround) - first + 1);
-}
+constexpr std::string_view kAround = " \t\"";
 
 }  // namespace
 
 std::optional<Measure> read_measure(std::string_view text) {
-  const std::string_view body = stripped(text);
+  const std::string_view body = trimmed(text, kAround);
   Measure out;
   const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), out.number);
   if (error != std::errc() || !std::isfinite(out.number)) return std::nullopt;
-  const std::string_view name = stripped(body.substr(static_cast<std::size_t>(end - body.data())));
+  const std::string_view name =
+      trimmed(body.substr(static_cast<std::size_t>(end - body.data())), kAround);
   if (name.empty()) return out;
   const std::array tables = {&unit_table<Bytes>(), &unit_table<BytesPerSecond>(),
                              &unit_table<FlopsPerSecond>(), &unit_table<Seconds>(),

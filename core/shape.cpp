@@ -208,11 +208,12 @@ void refuse_missing(const Json& object, const std::string& key, const std::strin
                     .cure = fmt::format("add \"{}\" to {}", key, object_name(object))});
 }
 
-void refuse_type(const Json& json, const std::string& expectation) {
+void refuse_type(const Json& json, const std::string& expectation, const std::string& cure) {
   throw InputError({.code = "F003",
                     .problem = fmt::format("{} is {}", object_name(json), json.describe()),
                     .where = json.where(),
-                    .expected = expectation});
+                    .expected = expectation,
+                    .cure = cure});
 }
 
 void refuse_range(const Json& json, const std::string& expectation) {

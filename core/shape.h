@@ -56,7 +56,8 @@ void refuse_unknown_keys(const Json& object, const std::vector<std::string>& key
 [[noreturn]] void refuse_missing(const Json& object, const std::string& key,
                                  const std::string& expectation);
 /// F003: wrong type.
-[[noreturn]] void refuse_type(const Json& json, const std::string& expectation);
+[[noreturn]] void refuse_type(const Json& json, const std::string& expectation,
+                              const std::string& cure = "");
 /// U004: right type, value out of range.
 [[noreturn]] void refuse_range(const Json& json, const std::string& expectation);
 /// F004: not one of the names.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/spelling.h"
+#include "core/split.h"
 
 namespace plait {
 namespace {
@@ -40,12 +41,6 @@ constexpr UnitTable kPower{"a power", "700 W", kPowerUnits, 3};
 
 std::string expectation(const UnitTable& table) {
   return fmt::format("{} with its unit, such as \"{}\"", table.noun, table.example);
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 /// Units that differ from `name` in case only mean something else (Gb, GB), so both are offered.

@@ -147,6 +147,7 @@ std::string without_name(std::string scenario, const std::string& id) {
 ValidationRecord published_prediction(
     const PublishedRun& run, const std::function<void(const std::string& scenario)>& described) {
   ValidationRecord out = measured_of(run);
+  if (out.reason = run.refused; !out.reason.empty()) return out;
   try {
     RecordScenario made = scenario_of(run);
     out.framework = made.framework;

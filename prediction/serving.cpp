@@ -131,17 +131,19 @@ void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
   serving.load.rate_per_s = r.max_rate->rate_per_s, serving.load.count = held_by;
 }
 
-ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts& facts,
-                     const ServingWatch& watch) {
-  Serving serving = *s.serving;
-  const bool searches = question == ServingQuestion::kMaxRate;
+/// What is to be served; limits that `serving` does not state follow from it.
+std::vector<Request> asked(const Scenario& s, Serving& serving) {
   require_described(s.model, serving, s.strategy.mesh);
   require_positions(s);
-  if (searches) require_rate(serving);
   require_arrivals(serving.load);
   std::vector<Request> requests = requests_of(serving.load);
   require_context(requests, s, serving);
-  Deployment deployment(s, serving);
+  return requests;
+}
+
+/// All that is known before anything is served.
+ServingReport room(const Scenario& s, const Serving& serving, const Deployment& deployment,
+                   const RunFacts& facts) {
   ServingReport r;
   r.run = facts;
   r.model = s.model.name;
@@ -155,10 +157,19 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   if (asks_for_flows(s)) {
     r.run.warnings.emplace_back("W006: network flow: steps are served with the analytic network");
   }
-  if (!r.fits) {
-    r.narrower_release = narrower_release(s.model.name, serving.precision);
-    return r;
-  }
+  if (!r.fits) r.narrower_release = narrower_release(s.model.name, serving.precision);
+  return r;
+}
+
+ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts& facts,
+                     const ServingWatch& watch) {
+  Serving serving = *s.serving;
+  const bool searches = question == ServingQuestion::kMaxRate;
+  if (searches) require_rate(serving);
+  std::vector<Request> requests = asked(s, serving);
+  Deployment deployment(s, serving);
+  ServingReport r = room(s, serving, deployment, facts);
+  if (!r.fits) return r;
   require_memory(requests);
   if (searches) {
     raise_rate(deployment, serving, r, watch);
@@ -184,6 +195,17 @@ std::int64_t sequences_with_room(const Scenario& scenario) {
     ServingReport r;
     Deployment(scenario, serving).describe(r);
     return static_cast<std::int64_t>(r.capacity.concurrency(r.limits));
+  } catch (const InputError& error) {
+    throw locate(error, scenario);
+  }
+}
+
+ServingReport predict_room(const Scenario& scenario, const RunFacts& facts) {
+  require_serving(scenario);
+  try {
+    Serving serving = *scenario.serving;
+    asked(scenario, serving);
+    return room(scenario, serving, Deployment(scenario, serving), facts);
   } catch (const InputError& error) {
     throw locate(error, scenario);
   }

@@ -23,6 +23,9 @@ using ServingWatch =
 ServingReport predict_serving(const Scenario& scenario, ServingQuestion question,
                               const RunFacts& facts, const ServingWatch& watch = {});
 
+/// The same before any request is served: whether weights and the cache have room for the longest.
+ServingReport predict_room(const Scenario& scenario, const RunFacts& facts);
+
 /// Sequences of serving.engine.max_model_len tokens that the cache of a replica has room for at a
 /// time, 0: not one. Without max_model_len all that may run. Throws as predict_serving does.
 std::int64_t sequences_with_room(const Scenario& scenario);

@@ -69,7 +69,8 @@ TrainingReport training_of(const Scenario& s, const Plan& plan, std::int64_t tok
           .checkpoint_interval_s = (static_cast<double>(takes.interval) * t.step).value,
           .checkpoint_stall_s = t.stall.value,
           .checkpoint_write_s = t.write.value,
-          .price = s.price_per_device_hour * devices * takes.total().value / kHour};
+          .price = s.price_per_device_hour * devices * takes.total().value / kHour,
+          .energy_kwh = s.cluster.rated_energy_kwh(takes.total())};
 }
 
 }  // namespace plait

@@ -15,9 +15,10 @@ namespace plait {
 namespace {
 
 /// Of what is worse when it is too little and when it is too much nothing is "enough", nor of the
-/// amount of work.
+/// amount of work, nor of a price, which takes no time.
 bool is_best_at_an_end(const std::string& path) {
-  return path != "training.checkpoint.interval" && path != "training.tokens";
+  return path != "training.checkpoint.interval" && path != "training.tokens" &&
+         path != "cluster.price_per_device_hour";
 }
 
 /// Curves beyond these are not compared with one another.

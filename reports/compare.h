@@ -41,6 +41,8 @@ std::vector<Difference> differences(const Report& from, const Report& to);
 /// Share of the step time of a group ("bubble") in the breakdown.
 double fraction_of(const Report& report, const std::string& group);
 
+/// What the whole training costs, "48.9 M"; "-": not said.
+Span training_price_cell(const Report& report);
 /// "yes", or "NO" in the colour of what is bad.
 Span fits_cell(const Report& report);
 

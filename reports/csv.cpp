@@ -65,8 +65,10 @@ std::vector<std::string> csv_columns() {
   for (const std::string_view kind : kClasses) out.push_back(std::string(kind) + "_bytes");
   out.emplace_back("overhead_bytes");
   out.emplace_back("band");
-  for (const char* name : {"training_s", "goodput", "price_per_step", "price_per_billion_tokens"})
+  for (const char* name : {"training_s", "goodput", "price_per_step", "price_per_billion_tokens",
+                           "training_price", "training_energy_kwh"}) {
     out.emplace_back(name);
+  }
   return out;
 }
 
@@ -97,8 +99,10 @@ std::vector<std::string> csv_values(const Report& r) {
   out.push_back(text(r.provenance.band));
   out.push_back(r.training ? text(r.training->total_s) : "");
   out.push_back(r.training ? text(r.training->goodput()) : "");
-  for (const double price : {r.price_per_step, r.price_per_billion_tokens}) {
-    out.push_back(price > 0 ? text(price) : "");
+  const TrainingReport whole = r.training.value_or(TrainingReport{});
+  for (const double said :
+       {r.price_per_step, r.price_per_billion_tokens, whole.price, whole.energy_kwh}) {
+    out.push_back(said > 0 ? text(said) : "");
   }
   return out;
 }

@@ -106,6 +106,17 @@ void read_shares(const Tree& tree, double step_time_s, std::vector<ReportShare>&
   }
 }
 
+/// What comparisons say of it.
+TrainingReport read_training(const Tree& tree) {
+  TrainingReport t;
+  t.tokens = tree.value("tokens", 0.0);
+  t.total_s = tree.value("total_s", 0.0);
+  t.steps_s = tree.value("steps_s", 0.0);
+  t.price = tree.value("price", 0.0);
+  t.energy_kwh = tree.value("energy_kwh", 0.0);
+  return t;
+}
+
 Report read_report(const Tree& tree) {
   Report r;
   r.run.scenario = tree.value("scenario", "");
@@ -127,6 +138,9 @@ Report read_report(const Tree& tree) {
   if (tree.contains("memory")) {
     r.memory.capacity_bytes = tree["memory"].value("capacity_bytes", std::int64_t{0});
   }
+  r.price_per_step = tree.value("price_per_step", 0.0);
+  r.price_per_billion_tokens = tree.value("price_per_billion_tokens", 0.0);
+  if (tree.contains("training")) r.training = read_training(tree["training"]);
   if (tree.contains("breakdown")) read_shares(tree["breakdown"], r.step_time_s, r.breakdown);
   return r;
 }

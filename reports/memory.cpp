@@ -5,9 +5,8 @@
 #include "reports/report.h"
 
 namespace plait {
-namespace {
 
-std::vector<MemoryLine> items_of(const StageUse& use) {
+std::vector<MemoryLine> memory_items(const StageUse& use) {
   std::vector<MemoryLine> items;
   for (int c = 0; c < kTensorClasses; ++c) {
     const auto kind = static_cast<TensorClass>(c);
@@ -18,6 +17,8 @@ std::vector<MemoryLine> items_of(const StageUse& use) {
   for (const MemoryItem& o : use.overheads) items.push_back({o.name, o.bytes.value, o.source});
   return items;
 }
+
+namespace {
 
 std::string name_of(Role role) {
   if (role.works) return role.serves ? "worker_and_server" : "worker";
@@ -46,7 +47,7 @@ MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
   m.host_bytes = node.memory.value, m.host_capacity_bytes = node.capacity.value;
   m.storage_bytes = node.storage.value;
   m.fits = m.peak_memory_bytes <= m.capacity_bytes && m.host_fits();
-  m.items = items_of(memory[stage]);
+  m.items = memory_items(memory[stage]);
   for (const RoleUse& r : memory[stage].roles) m.roles.emplace_back(name_of(r.role), r.live.value);
   for (const LiveTensor& t : memory[stage].live.at_peak) {
     const Tensor& tensor = plan.tensors[t.tensor];

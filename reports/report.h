@@ -77,6 +77,7 @@ struct TrainingReport {
   double checkpoint_stall_s = 0;  // that training stands still for one
   double checkpoint_write_s = 0;  // and it is written beside training
   double price = 0;               // of all devices for all that time; 0: not said
+  double energy_kwh = 0;          // the same at their rated power; 0: of one it is not known
 };
 
 struct ReportInputs {
@@ -178,6 +179,9 @@ Report summarize(const ReportInputs& in);
 /// The memory part alone; `memory` has one entry per stage.
 MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
                               const std::vector<StageUse>& memory, const NodeUse& node = {});
+
+/// Live tensors by class, then overheads.
+std::vector<MemoryLine> memory_items(const StageUse& use);
 
 /// "tp 8, pp 16, dp 128, interleaved 1f1b with 2 chunks, sequence parallel, zero 1, ..."
 std::string layout_text(const Strategy& strategy);

@@ -74,6 +74,9 @@ std::string bound_of(const StepTotals& totals);
 /// What a cache that does not fit is asked for: "a sequence has up to 8,192".
 std::string asked_words(const CacheCapacity& capacity, const EngineLimits& limits);
 
+/// Whether a cache has room, and for what; each pool behind its name.
+std::vector<Line> capacity_lines(const ServingReport& report);
+
 std::string to_text(const ServingReport& report, const TerminalStyle& style);
 std::string to_json(const ServingReport& report);
 /// A line per request: when it came, had its first token and its last, on which replica, and with

@@ -4,6 +4,7 @@
 #include "reports/json_tree.h"
 #include "reports/serving.h"
 #include "reports/serving_objectives.h"
+#include "reports/serving_room.h"
 
 namespace plait {
 namespace {
@@ -150,9 +151,7 @@ Tree served_tree(const ServingReport& r) {
   return out;
 }
 
-}  // namespace
-
-std::string to_json(const ServingReport& r) {
+Tree room_tree(const ServingReport& r) {
   Tree out = {{"scenario", r.run.scenario},
               {"model", r.model},
               {"cluster", r.cluster},
@@ -162,13 +161,30 @@ std::string to_json(const ServingReport& r) {
               {"fits", r.fits},
               {"kv_cache", tree_of(r.capacity, r.limits)}};
   if (!r.pools.empty()) out["pools"] = pools_tree(r);
+  return out;
+}
+
+Tree run_tree(const RunFacts& run) {
+  return {{"version", run.version},
+          {"revision", run.revision},
+          {"scenario_sha256", run.scenario_sha256},
+          {"command", run.command},
+          {"warnings", run.warnings}};
+}
+
+}  // namespace
+
+std::string to_json(const ServingReport& r) {
+  Tree out = room_tree(r);
   if (r.fits) out["service"] = served_tree(r);
   if (r.max_rate) out["max_rate"] = max_rate_json(r);
-  out["run"] = {{"version", r.run.version},
-                {"revision", r.run.revision},
-                {"scenario_sha256", r.run.scenario_sha256},
-                {"command", r.run.command},
-                {"warnings", r.run.warnings}};
+  out["run"] = run_tree(r.run);
+  return json_text(out);
+}
+
+std::string room_json(const ServingReport& r) {
+  Tree out = room_tree(r);
+  out["run"] = run_tree(r.run);
   return json_text(out);
 }
 

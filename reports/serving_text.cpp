@@ -87,8 +87,9 @@ std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& lim
                                    human_count(limits.max_context), c.concurrency(limits)))};
 }
 
-/// Each pool behind its name.
-std::vector<Line> pool_lines(const ServingReport& r) {
+}  // namespace
+
+std::vector<Line> capacity_lines(const ServingReport& r) {
   if (r.pools.empty()) return capacity_lines(r.capacity, r.limits, r.fits, r.narrower_release);
   std::vector<Line> out;
   for (const PoolReport& p : r.pools) {
@@ -103,6 +104,8 @@ std::vector<Line> pool_lines(const ServingReport& r) {
   }
   return out;
 }
+
+namespace {
 
 /// What is sent between the pools, and which of them, or whether for that, requests wait.
 std::vector<Line> handover_lines(const ServingReport& r) {
@@ -272,7 +275,7 @@ double ServingReport::price_per_million_output_tokens() const {
 
 std::string to_text(const ServingReport& r, const TerminalStyle& style) {
   std::vector<Line> lines = header(r);
-  append(lines, pool_lines(r));
+  append(lines, capacity_lines(r));
   if (r.fits) {
     append(lines, rate_lines(r));
     append(lines, handover_lines(r));

@@ -43,6 +43,10 @@ std::vector<Line> training_lines(const TrainingReport& t, int width) {
   std::string total = human_duration(t.total_s);
   if (t.price > 0) total += fmt::format(", {} in all", human_money(t.price));
   append(out, labelled_lines("  total", total, width));
+  if (t.energy_kwh > 0) {
+    const std::string energy = human_rate(1000 * t.energy_kwh) + "Wh at the devices' rated power";
+    append(out, labelled_lines("", energy, width));
+  }
   append(out, labelled_lines("", failure_words(t), width));
   append(out, labelled_lines("", checkpoint_words(t), width));
   return out;
@@ -67,6 +71,7 @@ nlohmann::ordered_json json_tree(const TrainingReport& t) {
                                 {"checkpoint_stall_s", t.checkpoint_stall_s},
                                 {"checkpoint_write_s", t.checkpoint_write_s}};
   if (t.price > 0) out["price"] = t.price;
+  if (t.energy_kwh > 0) out["energy_kwh"] = t.energy_kwh;
   return out;
 }
 

@@ -26,8 +26,8 @@ std::string title_of(const std::vector<Knob>& knobs, std::size_t k) {
 }
 
 bool has_price(const WhatIf& study) {
-  const Report* first = first_report(study);
-  return first != nullptr && first->price_per_step > 0;
+  return std::ranges::any_of(
+      study.points, [](const WhatIfPoint& p) { return p.report && p.report->price_per_step > 0; });
 }
 
 /// Values side by side, each as wide as the widest of its knob.
@@ -50,7 +50,7 @@ std::vector<TableColumn> columns_of(const WhatIf& study) {
   out.push_back({.title = "MFU", .width = 7, .optional = optional});
   out.push_back({.title = "comm", .width = 7, .optional = optional});
   out.push_back({"fits", 5});
-  if (has_price(study)) out.push_back({"per 1e9", 9});
+  if (has_price(study)) out.push_back({compares_trainings(study) ? "price" : "per 1e9", 9});
   out.push_back({"bound by", 22, true});
   return out;
 }
@@ -80,7 +80,11 @@ TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) 
                                      {human_percent(r.mfu)},
                                      {human_percent(fraction_of(r, "exposed_communication"))},
                                      fits_cell(r)});
-  if (has_price(study)) row.cells.push_back({fmt::format("{:.5g}", r.price_per_billion_tokens)});
+  if (has_price(study)) {
+    row.cells.push_back(compares_trainings(study)
+                            ? training_price_cell(r)
+                            : Span{fmt::format("{:.5g}", r.price_per_billion_tokens)});
+  }
   const std::string filled =
       p.filled ? fmt::format(" ({} {})", p.filled->first.substr(p.filled->first.rfind('.') + 1),
                              p.filled->second)

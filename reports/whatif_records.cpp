@@ -55,6 +55,8 @@ Tree tree_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) {
   if (r.training) {
     out["training_s"] = r.training->total_s;
     out["goodput"] = r.training->goodput();
+    if (r.training->price > 0) out["training_price"] = r.training->price;
+    if (r.training->energy_kwh > 0) out["training_energy_kwh"] = r.training->energy_kwh;
     const Report* base = study.base.report ? &*study.base.report : nullptr;
     if (base != nullptr) out["training_difference_to_base"] = compared_difference(r, *base);
   }

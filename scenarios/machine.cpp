@@ -18,8 +18,8 @@ JsonDocument document_of(const std::string& text, const std::string& file) {
 
 }  // namespace
 
-Cluster parse_machine(const std::string& text, const std::string& file,
-                      const std::vector<Override>& overrides) {
+DescribedCluster parse_machine(const std::string& text, const std::string& file,
+                               const std::vector<Override>& overrides) {
   Scenario scenario;
   auto document = std::make_shared<JsonDocument>(document_of(text, file));
   scenario.source = document;
@@ -29,7 +29,9 @@ Cluster parse_machine(const std::string& text, const std::string& file,
     const Json& json = *document->root().find("cluster");
     ClusterPart part;
     cluster_table().read(json, part);
-    return resolve_cluster(json, part);
+    DescribedCluster out = {resolve_cluster(json, part), {}};
+    warn_of_no_latency(part, out.warnings);
+    return out;
   } catch (const InputError& e) {
     throw locate(e, scenario);
   }

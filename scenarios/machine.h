@@ -8,10 +8,15 @@
 
 namespace plait {
 
+struct DescribedCluster {
+  Cluster cluster;
+  std::vector<std::string> warnings;  // W021
+};
+
 /// `text` is a scenario, {"cluster": ...}, or what stands behind "cluster" in one; whatever else a
 /// scenario says is not read. Overrides name scenario paths ("cluster.nodes"). `file` is what
 /// messages call the text. Throws InputError with its place.
-Cluster parse_machine(const std::string& text, const std::string& file,
-                      const std::vector<Override>& overrides = {});
+DescribedCluster parse_machine(const std::string& text, const std::string& file,
+                               const std::vector<Override>& overrides = {});
 
 }  // namespace plait

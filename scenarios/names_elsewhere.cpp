@@ -112,6 +112,7 @@ constexpr NameElsewhere kNames[] = {
     {"pipeline_parallel_schedule", "strategy.pipeline.schedule"},
     {"pipeline_parallel_size", "strategy.pp"},
     {"pp_size", "strategy.pp"},
+    {"price", "cluster.price_per_device_hour"},
     {"price_per_gpu_hour", "cluster.price_per_device_hour"},
     {"price_per_hour", "cluster.price_per_device_hour"},
     {"qps", "serving.requests.rate_per_s"},

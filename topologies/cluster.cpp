@@ -77,6 +77,11 @@ Watts Cluster::rated_power() const {
   return mean;
 }
 
+double Cluster::rated_energy_kwh(Seconds time) const {
+  constexpr double kJoulesPerKwh = 3.6e6;
+  return static_cast<double>(world_size()) * rated_power().value * time.value / kJoulesPerKwh;
+}
+
 std::string_view name_of(LinkClass c) {
   switch (c) {
     case LinkClass::kNvlink: return "nvlink";

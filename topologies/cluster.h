@@ -138,6 +138,8 @@ struct Cluster : NodeKind {
   double share(std::size_t k) const;
   /// Of a device, the mean over all; 0 W where that of some is not known.
   Watts rated_power() const;
+  /// What all devices take at that power in so long, in kWh; 0: of one of them it is not known.
+  double rated_energy_kwh(Seconds time) const;
 };
 
 /// Placement of a group of device indices (0 <= index < world_size).

@@ -16,14 +16,23 @@ namespace {
 
 constexpr const char* kNothingDivides =
     "NO LAYOUT: no sizes that may be chosen multiply to the devices and divide the batch, the "
-    "sequence, and the model's heads and layers";
+    "sequence, and the model's heads, key/value heads, vocabulary and layers";
+
+/// Grouped heads are what tensor parallelism is split over.
+std::string heads_in_the_way(const FreedSize& size, const Model& model) {
+  const auto splits = [&model](std::int64_t tp) { return model.kv_heads % tp == 0; };
+  if (size.field != "strategy.tp" || std::ranges::any_of(size.asked, splits)) return "";
+  return fmt::format(" (of {} key/value heads)", model.kv_heads);
+}
 
 /// Sizes that others may be chosen for, each alone, on the first machine.
 std::string nothing_divides(const Machines& machines) {
   std::vector<std::string> sizes;
   for (const FreedSize& size : machines.studies.front()->freed()) {
-    sizes.push_back(fmt::format("{} is to be {}, and with all else as asked can be {}", size.field,
-                                fmt::join(size.asked, ", "), fmt::join(size.others, ", ")));
+    sizes.push_back(fmt::format("{} is to be {}{}, and with all else as asked can be {}",
+                                size.field, fmt::join(size.asked, ", "),
+                                heads_in_the_way(size, machines.studies.front()->scenario().model),
+                                fmt::join(size.others, ", ")));
   }
   if (sizes.empty()) return kNothingDivides;
   return fmt::format("NO LAYOUT: {}", fmt::join(sizes, "; or "));
@@ -109,6 +118,7 @@ void report_rows(const SearchQuestion& q, const Machines& machines, const std::v
   if (out.nothing.empty() && all_refused && c.open == 0) out.nothing = kNotPlanned;
   if (out.nothing.empty() && out.counts.open > 0) out.nothing = kNotYet;
   if (q.front) out.front.insert(out.front.begin(), rows.begin(), rows.end());
+  leave_in_time(q, out.front);
   out.front = pareto_front(std::move(out.front));
   out.best = std::move(rows);
   put_first_if_best(q, out);

@@ -96,6 +96,17 @@ Assignments held_fields(const Study& study, const std::vector<Variation>& variat
   return out;
 }
 
+/// A step knows no days.
+void require_tokens(const SearchQuestion& q, const std::vector<const Scenario*>& machines) {
+  if (q.days <= 0) return;
+  const auto trains = [](const Scenario* s) { return s->training.has_value(); };
+  if (std::ranges::all_of(machines, trains)) return;
+  throw InputError({.code = "G001",
+                    .problem = "--deadline, and nothing says how many tokens are to be trained on",
+                    .expected = "--tokens, or training.tokens in the scenario",
+                    .cure = "for example --tokens 15e12"});
+}
+
 }  // namespace
 
 Machines machines_of(const SearchQuestion& q) {
@@ -107,6 +118,7 @@ Machines machines_of(const SearchQuestion& q) {
     scenarios.push_back(&out.studies.back()->scenario());
   }
   require_figures(q, scenarios);
+  require_tokens(q, scenarios);
   out.about = said_of(q, out.studies);
   out.about.held = held_fields(*out.studies.front(), variations);
   out.warnings = out.studies.front()->warnings();

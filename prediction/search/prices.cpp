@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/parse_number.h"
+#include "core/plain_number.h"
 #include "core/spelling.h"
 #include "topologies/catalogue.h"
 
@@ -50,9 +51,12 @@ std::optional<double> price_of_kind(const std::vector<std::string>& prices,
     const bool named = equals != std::string::npos;
     const auto price = parse_number<double>(std::string_view(text).substr(named ? equals + 1 : 0));
     if (!price || *price <= 0) {
-      throw InputError({.code = "G024",
-                        .problem = "--price " + text + " is no price",
-                        .expected = "of a device for an hour: 2.5, or h100-sxm=2.5"});
+      const std::string plain = plain_number(std::string_view(text).substr(named ? equals + 1 : 0));
+      throw InputError(
+          {.code = "G024",
+           .problem = "--price " + text + " is no price",
+           .expected = "of a device for an hour: 2.5, or h100-sxm=2.5",
+           .cure = "write a number above 0 alone" + (price || plain.empty() ? "" : ": " + plain)});
     }
     if (!named || text.substr(0, equals) == device) out = price;
   }

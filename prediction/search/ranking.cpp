@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/sha256.h"
 #include "reports/human.h"
@@ -106,17 +107,25 @@ bool is_better(const SearchQuestion& q, const SearchRow& row, const SearchRow& o
   return score <= other_score && time < other_time * (1 - kRounding);
 }
 
+void leave_in_time(const SearchQuestion& q, std::vector<SearchRow>& rows) {
+  if (q.days <= 0) return;
+  std::erase_if(rows, [&q](const SearchRow& row) { return days_of_training(row.report) > q.days; });
+}
+
 std::string leave_the_best(const SearchQuestion& q, std::vector<SearchRow>& rows) {
   const auto days = [](const SearchRow& row) { return days_of_training(row.report); };
   const auto soonest = std::ranges::min_element(rows, {}, days);
   const double least = soonest == rows.end() ? 0 : days(*soonest);
-  if (q.days > 0) {
-    std::erase_if(rows, [&](const SearchRow& row) { return days(row) > q.days; });
-  }
+  const std::int64_t gpus = soonest == rows.end() ? 0 : soonest->report.world_size;
+  leave_in_time(q, rows);
   if (rows.size() > q.best) rows.resize(q.best);
   if (!rows.empty() || least == 0) return "";
-  return fmt::format("NOTHING IN TIME: the fastest that fits takes {} days, not {}",
-                     human_number(least), human_number(q.days));
+  const double needed = std::ceil(static_cast<double>(gpus) * least / q.days);
+  return fmt::format(
+      "NOTHING IN TIME: the fastest that fits takes {} days, not {}; {} GPUs as fast as its {} "
+      "would",
+      human_number(least), human_number(q.days), human_count(static_cast<std::int64_t>(needed)),
+      human_count(gpus));
 }
 
 }  // namespace plait

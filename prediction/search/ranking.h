@@ -43,7 +43,10 @@ class Ranking {
 /// By the objective, then by step time, of steps that are not too late.
 bool is_better(const SearchQuestion& question, const SearchRow& row, const SearchRow& other);
 
-/// Leaves out what does not train in time, and all but the best that are asked for. Returns
+/// Leaves out what does not train in time.
+void leave_in_time(const SearchQuestion& question, std::vector<SearchRow>& rows);
+
+/// The same, and leaves out all but the best that are asked for. Returns
 /// "NOTHING IN TIME: ..." where all are too late, else "".
 std::string leave_the_best(const SearchQuestion& question, std::vector<SearchRow>& rows);
 

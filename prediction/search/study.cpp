@@ -41,6 +41,20 @@ std::optional<Scenario> as_written(const SearchQuestion& q, const std::vector<Ov
   }
 }
 
+/// Fields that --set gives one value, where the scenario leaves none open and so all are searched.
+std::vector<std::string> searched_all_the_same(const SearchQuestion& q, const OpenScenario& open,
+                                               const std::vector<std::string>& kept) {
+  std::vector<std::string> out;
+  if (open.leaves_open()) return out;
+  for (const Override& set : q.sets) {
+    const std::string path = canonical_path(set.first);
+    const auto keeps = [&path](const std::string& k) { return canonical_path(k) == path; };
+    const bool searched = std::ranges::count(search_paths(), path) > 0;
+    if (searched && std::ranges::none_of(kept, keeps)) out.push_back(path);
+  }
+  return out;
+}
+
 /// What was varied around the layout, which says fields of its own itself.
 Assignments around(const Assignments& machine, const std::vector<std::string>& held) {
   Assignments out = machine;
@@ -84,6 +98,12 @@ std::vector<std::string> Study::warnings() const {
   if (open_.scenario.flow_network) {
     out.emplace_back(
         "W006: network flow: layouts are searched and simulated with the analytic network");
+  }
+  for (const std::string& field : searched_all_the_same(question_, open_, kept_)) {
+    out.push_back(fmt::format(
+        "W030: {0} of --set is where the search begins, and is searched like the whole layout: "
+        "--keep {0} keeps it",
+        field));
   }
   return out;
 }
@@ -195,10 +215,8 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   out.report = evaluated != nullptr ? report_of(*evaluated, s, costs_, facts)
                                     : report_of(s, costs_, facts).report;
   out.bound_s = to_seconds(bound).value;
-  const Cluster& cluster = open_.scenario.cluster;
-  constexpr double kJoulesPerKwh = 3.6e6;
-  const double watts = static_cast<double>(cluster.world_size()) * cluster.rated_power().value;
-  out.energy_kwh_per_billion_tokens = watts / out.report.tokens_per_s * 1e9 / kJoulesPerKwh;
+  const Seconds billion_tokens(1e9 / out.report.tokens_per_s);
+  out.energy_kwh_per_billion_tokens = open_.scenario.cluster.rated_energy_kwh(billion_tokens);
   return out;
 }
 

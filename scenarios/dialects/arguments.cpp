@@ -7,6 +7,7 @@
 
 #include "core/parse_number.h"
 #include "core/spelling.h"
+#include "core/split.h"
 
 namespace plait {
 namespace {
@@ -27,21 +28,9 @@ bool ends_values(const ShellWord& word) {
          t == "python3";
 }
 
-std::vector<std::string> parts_of(const std::string& name) {
-  std::vector<std::string> out = {""};
-  for (const char c : name) {
-    if (c == '-') {
-      out.emplace_back();
-    } else {
-      out.back() += c;
-    }
-  }
-  return out;
-}
-
 /// No word between the dashes is another: --vocab-file is no slip of --vocab-size.
 bool has_its_words(const std::string& name, const std::string& slip) {
-  const std::vector<std::string> a = parts_of(name), b = parts_of(slip);
+  const std::vector<std::string> a = split(name, '-'), b = split(slip, '-');
   if (a.size() != b.size()) return true;  // a dash is the slip
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (edit_distance(a[i], b[i]) > std::max<std::size_t>(1, a[i].size() / 4)) return false;

@@ -21,6 +21,10 @@ void ConfigEntries::add(std::string path, std::string text, int line) {
   asked_.push_back(0);
 }
 
+void ConfigEntries::say(std::string_view path, std::string text) {
+  std::ranges::find(list_, path, &ConfigEntry::path)->text = std::move(text);
+}
+
 const ConfigEntry* ConfigEntries::find(std::string_view path) {
   const auto found = std::ranges::find(list_, path, &ConfigEntry::path);
   if (found == list_.end()) return nullptr;
@@ -89,13 +93,6 @@ void ConfigEntries::unsupported(const ConfigEntry& entry, const std::string& wha
   throw InputError(
       {"D006", fmt::format("{} asks for {}, which a scenario cannot say", entry.path, what),
        at(entry), "settings that a scenario has fields for", "remove it, or import another run"});
-}
-
-std::string_view strip_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 std::string_view strip_quotes(std::string_view text) {

@@ -26,6 +26,8 @@ class ConfigEntries {
 
   /// Throws InputError D004 where the path is there.
   void add(std::string path, std::string text, int line);
+  /// What follows a path that was added without a value.
+  void say(std::string_view path, std::string text);
   const std::vector<ConfigEntry>& list() const { return list_; }
 
   /// The entry; nothing where it is absent or has no value. It counts as read.
@@ -62,8 +64,6 @@ class ConfigEntries {
   std::vector<char> asked_;  // of each
 };
 
-/// What a line of such a file says: without the blanks around it.
-std::string_view strip_blanks(std::string_view text);
 /// Without its quotes, where it begins and ends with the same ones.
 std::string_view strip_quotes(std::string_view text);
 

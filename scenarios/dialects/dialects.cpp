@@ -16,9 +16,11 @@
 #include "scenarios/dialects/megatron.h"
 #include "scenarios/dialects/ollama.h"
 #include "scenarios/dialects/peft.h"
+#include "scenarios/dialects/shell_words.h"
 #include "scenarios/dialects/torchtitan.h"
 #include "scenarios/dialects/vllm.h"
 #include "scenarios/dialects/vllm_config.h"
+#include "scenarios/dialects/yaml_map.h"
 #include "scenarios/file_kind.h"
 
 namespace plait {
@@ -28,39 +30,46 @@ namespace {
 constexpr std::array<DialectRow, 8> kDialects = {{
     {.dialect = Dialect::kMegatronCore,
      .name = "megatron-core",
+     .suffix = "args",
      .target = "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)",
      .read = megatron::read,
      .write = megatron::write,
      .launches = true},
     {.dialect = Dialect::kDeepSpeed,
      .name = "deepspeed",
+     .suffix = "json",
      .target = "ds_config.json of DeepSpeed (at commit 1b88ac36)",
      .read = deepspeed::read,
      .write = deepspeed::write},
     {.dialect = Dialect::kTorchtitan,
      .name = "torchtitan",
+     .suffix = "toml",
      .target = "job configuration of torchtitan (at commit 6404b932)",
      .read = torchtitan::read,
      .write = torchtitan::write,
      .launches = true},
     {.dialect = Dialect::kAccelerate,
      .name = "accelerate",
+     .suffix = "yaml",
      .target = "configuration file of Accelerate (1.10 and later)",
      .read = accelerate::read,
      .write = accelerate::write},
     {.dialect = Dialect::kVllm,
      .name = "vllm",
+     .suffix = "sh",
      .target = "arguments of vllm serve (vLLM 0.24.0)",
      .read = vllm::read,
      .write = vllm::write,
      .serves = true},
     {.dialect = Dialect::kPeft,
      .name = "peft",
+     .suffix = "json",
      .target = "adapter_config.json of PEFT (0.17 and before)",
      .read = peft::read,
      .write = nullptr},
     {.dialect = Dialect::kLlamaCpp,
      .name = "llama.cpp",
+     .suffix = "sh",
      .target = "arguments of llama-server (llama.cpp at commit 00dc8057)",
      .read = llama_cpp::read,
      .write = llama_cpp::write,
@@ -68,6 +77,7 @@ constexpr std::array<DialectRow, 8> kDialects = {{
      .serves = true},
     {.dialect = Dialect::kOllama,
      .name = "ollama",
+     .suffix = "Modelfile",
      .target = "Modelfile and environment of Ollama (at commit 071c82b1)",
      .read = nullptr,
      .write = ollama::write,
@@ -187,7 +197,7 @@ void refuse_modelfile(const std::string& text, const std::string& file) {
                     "give the options of llama-server"});
 }
 
-/// YAML of programs that is not read, by keys at the begin of a line or behind blanks.
+/// YAML of programs that is not read, by their keys.
 struct OtherYaml {
   std::string_view key, program, cure;
 };
@@ -198,27 +208,72 @@ constexpr std::string_view kSameSizes =
     "write its sizes as Megatron-LM's options: --tensor-model-parallel-size 4, "
     "--micro-batch-size 1 and so on";
 constexpr std::array<OtherYaml, 3> kOtherYaml = {{
-    {"base_model: ", "of axolotl", kNamesAnother},
-    {"model_name_or_path: ", "of LLaMA-Factory or TRL", kNamesAnother},
-    {"tensor_model_parallel_size: ", "of NeMo or Megatron-Bridge", kSameSizes},
+    {"base_model", "of axolotl", kNamesAnother},
+    {"model_name_or_path", "of LLaMA-Factory or TRL", kNamesAnother},
+    {"tensor_model_parallel_size", "of NeMo or Megatron-Bridge", kSameSizes},
 }};
 
 /// D001.
 void refuse_other_yaml(const std::string& text, const std::string& file) {
-  std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
-    for (const OtherYaml& other : kOtherYaml) {
-      if (!line.starts_with(other.key)) continue;
-      throw InputError(
-          {"D001",
-           fmt::format("the file looks like YAML {}, which is not read", other.program),
-           {file, number, 0, ""},
-           std::string(kImportable),
-           std::string(other.cure)});
-    }
+  for (const YamlKey& key : yaml_keys(text)) {
+    const auto other = std::ranges::find(kOtherYaml, key.name, &OtherYaml::key);
+    if (other == kOtherYaml.end()) continue;
+    throw InputError({"D001",
+                      fmt::format("the file looks like YAML {}, which is not read", other->program),
+                      {file, key.line, 0, ""},
+                      std::string(kImportable),
+                      std::string(other->cure)});
+  }
+}
+
+/// None where it is no script.
+std::vector<ShellWord> words_of_script(const std::string& text, const std::string& file) {
+  try {
+    return shell_words(text, file);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+/// Servers whose options are not read, by what starts them.
+struct OtherServer {
+  std::string_view command, program;
+};
+constexpr std::array<OtherServer, 4> kOtherServers = {
+    {{"sglang.launch_server", "SGLang"},
+     {"trtllm-serve", "TensorRT-LLM"},
+     {"text-generation-launcher", "Text Generation Inference"},
+     {"lmdeploy", "LMDeploy"}}};
+
+/// D001 for the command of another server.
+void refuse_other_server(const std::vector<ShellWord>& words, const std::string& file) {
+  for (const ShellWord& word : words) {
+    const auto other = std::ranges::find(kOtherServers, word.text, &OtherServer::command);
+    if (other == kOtherServers.end()) continue;
+    throw InputError(
+        {"D001",
+         fmt::format("the script starts {}, whose options are not read", other->program),
+         {file, word.line, 0, ""},
+         std::string(kImportable),
+         "write its sizes as vLLM's options: vllm serve MODEL --tensor-parallel-size "
+         "4 and so on"});
+  }
+}
+
+/// D001 for a script that starts a program with settings in a file of their own.
+void refuse_launcher(const std::vector<ShellWord>& words, const std::string& file) {
+  constexpr std::array<std::string_view, 4> kNamers = {"--deepspeed", "--deepspeed_config",
+                                                       "--config_file", "--config-file"};
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string& named = words[i + 1].text;
+    const bool is_file =
+        named.ends_with(".json") || named.ends_with(".yaml") || named.ends_with(".yml");
+    if (!is_file || std::ranges::count(kNamers, words[i].text) == 0) continue;
+    throw InputError({"D001",
+                      "the script starts a program whose settings are in a file of their own",
+                      {file, words[i].line, 0, words[i].text},
+                      std::string(kImportable),
+                      fmt::format("import the file that {} names: {}", words[i].text, named)});
   }
 }
 
@@ -259,6 +314,9 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
     return Dialect::kMegatronCore;
   }
   refuse_other_yaml(text, file);
+  const std::vector<ShellWord> words = words_of_script(text, file);
+  refuse_other_server(words, file);
+  refuse_launcher(words, file);
   throw InputError({"D001",
                     "the content is of no format that can be imported",
                     {file, 0, 0, ""},

@@ -33,6 +33,7 @@ struct Imported;
 struct DialectRow {
   Dialect dialect;
   std::string_view name;
+  std::string_view suffix;  // of its files, without the dot
   std::string_view target;  // the program, and the version whose names are used
   Imported (*read)(const std::string& text, const std::string& file);  // nullptr: only written
   void (*write)(ExportDraft& draft);                                   // nullptr: only read

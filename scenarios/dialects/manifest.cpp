@@ -1,18 +1,16 @@
 #include "scenarios/dialects/manifest.h"
 
+#include <algorithm>
 #include <sstream>
+
+#include "scenarios/dialects/yaml_map.h"
 
 namespace plait {
 namespace {
 
 /// "image: NAME" names the container.
 bool is_manifest(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find_first_not_of(" \t-");
-    if (first != std::string::npos && line.compare(first, 7, "image: ") == 0) return true;
-  }
-  return false;
+  return std::ranges::any_of(yaml_keys(text), [](const YamlKey& k) { return k.name == "image"; });
 }
 
 /// Quotes around an item, around which a shell's would be none: a command in them is its words.

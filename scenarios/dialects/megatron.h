@@ -90,6 +90,17 @@ void read_experts(Arguments& arguments, Imported& out, const Ranks& of, std::int
 /// Nodes and devices of each, as far as the script says; `text` is all of it.
 void read_machine(Arguments& arguments, const std::string& text, Imported& out);
 
+/// Megatron-DeepSpeed, where the arguments are of that.
+struct Fork {
+  bool deepspeed = false, flash_attention = false;
+};
+Fork fork_of(Arguments& arguments);
+std::string framework_of(const Fork& fork);
+/// Sharding as DeepSpeed has it, and how it reduces gradients, of so many bytes each;
+/// `narrow_weights`: of 16 bits.
+void read_zero(Arguments& arguments, Imported& out, bool narrow_weights,
+               std::int64_t element_bytes);
+
 void write(ExportDraft& draft);
 Imported read(const std::string& text, const std::string& file);
 

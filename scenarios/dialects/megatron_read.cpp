@@ -20,6 +20,7 @@ class Reading {
 
   Imported read() {
     refuse_other_models();
+    fork_ = fork_of(args_);
     const bool has_model = args_.flag("--num-layers") || args_.flag("--hidden-size");
     axes();
     offload();
@@ -30,11 +31,15 @@ class Reading {
     precision();
     read_pipeline(args_, out_, pp_, layers_);
     read_recompute(args_, out_);
-    sharding();
-    reduction();
+    if (fork_.deepspeed) {
+      read_zero(args_, out_, weights_ != "fp32", element_bytes_);
+    } else {
+      sharding();
+      reduction();
+    }
     read_machine(args_, text_, out_);
     pass_over();
-    out_.framework = "megatron-core";
+    out_.framework = framework_of(fork_);
     out_.foreign = args_.knows_none();
     args_.report_unread(out_.warnings);
     return std::move(out_);
@@ -86,7 +91,7 @@ class Reading {
     pp_ = copy(kAxes[1], 1);
     cp_ = copy(kAxes[2], 1);
     if (cp_ > 1) context();
-    if (tp_ > 1) {
+    if (tp_ > 1 && !fork_.deepspeed) {
       give("--tp-comm-overlap", "strategy.tensor.overlap",
            args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("weight-grad")");
     }
@@ -168,12 +173,16 @@ class Reading {
 
   void positions() {
     const std::string kind =
-        args_.one_of("--position-embedding-type", {"learned_absolute", "rope", "none"})
+        args_
+            .one_of("--position-embedding-type",
+                    {"learned_absolute", "rope", "yarn", "mrope", "alibi", "none"})
             .value_or(args_.flag("--use-rotary-position-embeddings") ? "rope" : "learned_absolute");
+    const bool none = kind == "none" || kind == "alibi";
+    if (kind == "alibi") near("ALiBi's biases are read as nothing, as attention adds them itself");
     give("--position-embedding-type", "model.positions",
-         kind == "rope"   ? R"("rotary")"
-         : kind == "none" ? R"("none")"
-                          : R"("learned")");
+         none                         ? R"("none")"
+         : kind == "learned_absolute" ? R"("learned")"
+                                      : R"("rotary")");
     const auto positions = args_.integer("--max-position-embeddings");
     const auto sequence = args_.integer("--seq-length");
     if (positions && sequence && *positions < *sequence) {
@@ -185,11 +194,13 @@ class Reading {
   }
 
   void vocabulary() {
-    const auto padded = args_.integer("--padded-vocab-size"), size = args_.integer("--vocab-size");
+    const char* const known = args_.flag("--pad-vocab-size-to") ? "--pad-vocab-size-to"  // a fork's
+                                                                : "--padded-vocab-size";
+    const auto padded = args_.integer(known), size = args_.integer("--vocab-size");
     const std::int64_t multiple =
         args_.integer("--make-vocab-size-divisible-by").value_or(128) * tp_;
     if (padded) {
-      give("--padded-vocab-size", "model.vocab", std::to_string(*padded));
+      give(known, "model.vocab", std::to_string(*padded));
     } else if (size) {
       const bool counts_less = args_.text("--tokenizer-type") == "NullTokenizer";
       const std::int64_t tokens = *size + (counts_less ? 1 : 0);
@@ -218,12 +229,16 @@ class Reading {
 
   void workload() {
     for (const Same& same : kSizes) copy(same, 0);
+    if (args_.find("--rampup-batch-size") != nullptr) {
+      near("--rampup-batch-size is left out: all steps have the global batch of its end");
+    }
     args_.find("--reset-position-ids");  // costs nothing
     give("--reset-attention-mask", "workload.documents.packing",
          args_.flag("--reset-attention-mask") ? R"("packed")" : R"("none")");
     const auto backend =
         args_.one_of("--attention-backend", {"flash", "fused", "unfused", "local", "auto"});
-    const bool slow = backend == "unfused" || backend == "local";
+    const bool slow =
+        backend == "unfused" || backend == "local" || (fork_.deepspeed && !fork_.flash_attention);
     if (slow) args_.exclusive("--use-flash-attn", "--attention-backend");
     give("--attention-backend", "workload.flash_attention", json_bool(!slow));
     give("--clip-grad", "workload.gradient_clipping",
@@ -246,12 +261,14 @@ class Reading {
   void precision() {
     args_.exclusive("--fp16", "--bf16");
     const bool bf16 = args_.flag("--bf16"), fp16 = args_.flag("--fp16");
-    const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    const std::string weights = weights_ = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     const std::string at = "workload.precision.";
     give(fp16 ? "--fp16" : "--bf16", at + "weights", json_quote(weights));
     args_.exclusive("--accumulate-allreduce-grads-in-fp32", "--grad-reduce-in-bf16");
     std::string gradients = "fp32";
-    if (args_.flag("--grad-reduce-in-bf16") && bf16) gradients = "bf16";
+    // DeepSpeed's have the type of the weights, where its file does not say another.
+    const bool narrow = args_.flag("--grad-reduce-in-bf16") || fork_.deepspeed;
+    if (narrow && bf16) gradients = "bf16";
     if (fp16 && !args_.flag("--accumulate-allreduce-grads-in-fp32")) gradients = "fp16";
     element_bytes_ = gradients == "fp32" ? 4 : 2;
     give("--grad-reduce-in-bf16", at + "gradients", json_quote(gradients));
@@ -343,6 +360,8 @@ class Reading {
   Arguments args_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, layers_ = 0, hidden_ = 0, ffn_hidden_ = 0, heads_ = 0;
   std::int64_t element_bytes_ = 4;
+  Fork fork_;
+  std::string weights_;  // their type
 };
 
 }  // namespace

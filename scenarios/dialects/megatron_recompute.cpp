@@ -44,6 +44,23 @@ std::string modules_of(Arguments& args) {
   return "[" + names + "]";
 }
 
+/// How the options are called. Before selective recomputation came in 2022 a method asked for that
+/// of layers, and before that --checkpoint-activations did, as in Megatron-DeepSpeed.
+struct Names {
+  const char *method, *layers;
+  bool full = false;  // asked for by one of the older
+};
+Names names_in(Arguments& args) {
+  static constexpr Names kOlder[] = {
+      {"--activations-checkpoint-method", "--activations-checkpoint-num-layers"},
+      {"--checkpoint-activations", "--checkpoint-num-layers"}};
+  const bool by_method = args.find(kOlder[0].method) != nullptr;
+  const bool by_switch = args.flag(kOlder[1].method);
+  if (by_method) return {kOlder[0].method, kOlder[0].layers, true};
+  if (by_switch) return {"--recompute-method", kOlder[1].layers, true};
+  return {"--recompute-method", "--recompute-num-layers"};
+}
+
 }  // namespace
 
 void write_recompute(ExportDraft& d) {
@@ -70,14 +87,16 @@ void write_recompute(ExportDraft& d) {
 void read_recompute(Arguments& args, Imported& out) {
   const auto kind = args.one_of("--recompute-granularity", {"full", "selective"});
   const bool selective = kind == "selective" || args.flag("--recompute-activations");
-  const auto method = args.one_of("--recompute-method", {"uniform", "block"});
-  const std::int64_t layers = args.integer("--recompute-num-layers", 0).value_or(1);
+  const Names names = names_in(args);
+  const auto method = args.one_of(names.method, {"uniform", "block"});
+  const std::int64_t layers = args.integer(names.layers, 0).value_or(1);
   if (selective && method) {
-    args.contradiction("--recompute-method", "selective recomputation");
+    args.contradiction(names.method, "selective recomputation");
   }
-  const bool full = kind == "full" && !selective;
-  if (full && method == "uniform" && layers > 1) {
-    out.warnings.emplace_back("W008: --recompute-num-layers of uniform recomputation is read as 1");
+  const bool full = (kind == "full" || names.full) && !selective;
+  if (full && method != "block" && layers > 1) {
+    out.warnings.push_back(
+        fmt::format("W008: {} of uniform recomputation is read as 1", names.layers));
   }
   const auto give = [&](const char* by, const char* path, std::string json) {
     out.give(path, std::move(json), args.line(by));
@@ -89,7 +108,7 @@ void read_recompute(Arguments& args, Imported& out) {
        : modules == "[]" ? R"("selective")"
                          : R"("modules")");
   give("--recompute-modules", "strategy.recompute.modules", modules);
-  give("--recompute-num-layers", "strategy.recompute.layers",
+  give(names.layers, "strategy.recompute.layers",
        std::to_string(full && method == "block" ? layers : -1));
   out.give("strategy.recompute.every", "1");
 }

@@ -199,7 +199,7 @@ class Merge {
 
   Cluster machine_in(const std::string& text) const {
     try {
-      return parse_machine(text, file_);
+      return parse_machine(text, file_).cluster;
     } catch (const InputError& e) {
       refuse(e.text());
     }

@@ -43,6 +43,15 @@ std::string_view ShellCursor::bracketed() {
   return text_.substr(begin, at_ - 1 - begin);
 }
 
+std::string_view ShellCursor::back_quoted() {
+  step();
+  const std::size_t begin = at_;
+  while (!ends() && next() != '`') step();
+  const std::string_view out = text_.substr(begin, at_ - begin);
+  if (!ends()) step();
+  return out;
+}
+
 std::string ShellCursor::braced() {
   std::string out;
   for (int depth = 0; !ends() && (next() != '}' || depth > 0);) {

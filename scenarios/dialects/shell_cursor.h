@@ -31,6 +31,8 @@ class ShellCursor {
   std::string name();
   /// From the bracket that opens here to the one that closes it; what is between.
   std::string_view bracketed();
+  /// The same of back quotes.
+  std::string_view back_quoted();
   /// Behind "{", up to the "}" that closes it.
   std::string braced();
 

@@ -6,10 +6,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/parse_number.h"
 #include "scenarios/dialects/shell_arithmetic.h"
+#include "scenarios/dialects/shell_cursor.h"
 
 namespace plait {
+
+bool is_assignment(std::string_view text, std::size_t equals) {
+  if (equals == std::string_view::npos || equals == 0) return false;
+  return std::ranges::all_of(text.substr(0, equals),
+                             [](char c) { return is_shell_name(c) || c == '+'; });
+}
 
 void ShellVariables::set(const std::string& name, std::string value) {
   values_[name] = std::move(value);
@@ -47,26 +53,16 @@ std::string ShellVariables::take_note(std::string_view name) {
   return found == notes_.end() ? "" : std::exchange(found->second, "");
 }
 
-std::vector<std::string> expanded_braces(const std::string& word) {
-  if (word.size() < 3 || word.front() != '{' || word.back() != '}') return {word};
-  const std::string inner = word.substr(1, word.size() - 2);
+std::vector<std::string> ShellVariables::take_notes(std::string_view expression) {
   std::vector<std::string> out;
-  const std::size_t dots = inner.find("..");
-  if (dots != std::string::npos) {
-    constexpr std::int64_t kMost = 4096;
-    const auto first = parse_number<std::int64_t>(inner.substr(0, dots));
-    const auto last = parse_number<std::int64_t>(inner.substr(dots + 2));
-    if (!first || !last || std::max(*first, *last) > kMost || std::min(*first, *last) < -kMost)
-      return {word};
-    const std::int64_t step = *first <= *last ? 1 : -1;
-    for (std::int64_t i = *first; i != *last + step; i += step) out.push_back(std::to_string(i));
-    return out;
-  }
-  if (inner.find(',') == std::string::npos) return {word};
-  for (std::size_t at = 0; at <= inner.size();) {
-    const std::size_t end = std::min(inner.find(',', at), inner.size());
-    out.push_back(inner.substr(at, end - at));
-    at = end + 1;
+  std::string name;
+  for (std::size_t i = 0; i <= expression.size(); ++i) {
+    if (i < expression.size() && is_shell_name(expression[i])) {
+      name += expression[i];
+      continue;
+    }
+    if (std::string note = take_note(name); !note.empty()) out.push_back(std::move(note));
+    name.clear();
   }
   return out;
 }

@@ -12,6 +12,9 @@
 
 namespace plait {
 
+/// NAME= or NAME+=, up to where its "=" stands.
+bool is_assignment(std::string_view text, std::size_t equals);
+
 class ShellVariables {
  public:
   void set(const std::string& name, std::string value);
@@ -31,6 +34,8 @@ class ShellVariables {
   std::optional<std::int64_t> number(std::string_view expression) const;
   /// How the loop over the variable is read, "W008: ...", the first time that it is asked for.
   std::string take_note(std::string_view name);
+  /// Of all variables of an arithmetic expression.
+  std::vector<std::string> take_notes(std::string_view expression);
 
  private:
   std::map<std::string, std::string, std::less<>> values_;
@@ -38,8 +43,5 @@ class ShellVariables {
   std::map<std::string, std::vector<std::string>, std::less<>> words_;  // of lists
   std::map<std::string, std::string, std::less<>> notes_;               // of loops
 };
-
-/// What {1,2,4} and {1..4} stand for in a command; any other word is itself.
-std::vector<std::string> expanded_braces(const std::string& word);
 
 }  // namespace plait

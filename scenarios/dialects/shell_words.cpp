@@ -1,6 +1,7 @@
 #include "scenarios/dialects/shell_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -11,6 +12,7 @@
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/shell_cursor.h"
 #include "scenarios/dialects/shell_flow.h"
+#include "scenarios/dialects/shell_loops.h"
 #include "scenarios/dialects/shell_uses.h"
 #include "scenarios/dialects/shell_variables.h"
 
@@ -93,8 +95,7 @@ class Reader {
   /// One word; an assignment is remembered and, where its value has several words, taken apart.
   void word() {
     ShellWord out{.text = {}, .line = in_.line(), .unknown = false};
-    bool quoted = false;
-    splits_ = false;
+    bool quoted = splits_ = false;
     in_.leave_line_end();
     const bool target = std::exchange(redirects_, false);
     const std::size_t expansions = expansions_;
@@ -162,9 +163,15 @@ class Reader {
     for (auto word = begin; word != words_.end(); ++word) word->nothing = false;
   }
 
-  /// for NAME in WORDS
+  /// for NAME in WORDS, or for ((NAME = 0; NAME < 4; NAME++))
   void loop() {
     const int line = in_.line();
+    while (in_.at(" ")) in_.step();
+    if (in_.at("((")) {
+      const std::string_view counted = in_.bracketed();
+      if (flow_.runs()) take_counting_loop(counted, line, variables_);
+      return;
+    }
     Reader inner(in_.rest_of_command(), *this, line);
     inner.in_loop_ = true;
     std::vector<ShellWord> words = inner.read();
@@ -200,7 +207,7 @@ class Reader {
     } else if (c == '$') {
       expand(out);
     } else if (c == '`') {
-      skip_quoted_command(out);
+      take_quoted_command(out);
     } else if (c == '\\') {
       in_.step();
       if (!in_.ends() && in_.step() != '\n') out.text += in_.last();
@@ -224,14 +231,6 @@ class Reader {
     const ShellWord& last = words_.back();
     return last.line == word.line && last.text.starts_with('-') &&
            last.text.find('=') == std::string::npos;
-  }
-
-  static bool is_assignment(const std::string& text, std::size_t equals) {
-    if (equals == std::string::npos || equals == 0) return false;
-    for (const char c : text.substr(0, equals)) {
-      if (!is_shell_name(c) && c != '+') return false;
-    }
-    return true;
   }
 
   void assign(const ShellWord& word, std::size_t equals, bool quoted) {
@@ -264,7 +263,7 @@ class Reader {
       if (mark == '"' && in_.next() == '$') {
         expand(out);
       } else if (mark == '"' && in_.next() == '`') {
-        skip_quoted_command(out);
+        take_quoted_command(out);
       } else if (mark == '"' && in_.next() == '\\') {
         in_.step();
         if (!in_.ends()) out.text += in_.step() == '\n' ? ' ' : in_.last();
@@ -345,20 +344,24 @@ class Reader {
   /// $(command), $((expression)) or $[expression]
   void take_command(ShellWord& out) {
     const bool numbers = in_.next() == '[';
-    std::string_view inner = in_.bracketed();
+    const std::string_view inner = in_.bracketed();
     const bool twice = inner.starts_with('(') && inner.ends_with(')');
-    if (twice) inner = inner.substr(1, inner.size() - 2);
-    const auto value = numbers || twice ? variables_.number(inner) : std::nullopt;
+    if (!numbers && !twice) return take_output(inner, out);
+    for (std::string& note : variables_.take_notes(inner)) notes_.push_back(std::move(note));
+    const auto value = variables_.number(twice ? inner.substr(1, inner.size() - 2) : inner);
     out.text += value ? std::to_string(*value) : std::string(kCommand);
     out.unknown = out.unknown || !value;
   }
   /// `command`
-  void skip_quoted_command(ShellWord& out) {
+  void take_quoted_command(ShellWord& out) {
     ++expansions_;
-    out.unknown = true;
-    out.text += kCommand;
-    for (in_.step(); !in_.ends() && in_.next() != '`';) in_.step();
-    if (!in_.ends()) in_.step();
+    take_output(in_.back_quoted(), out);
+  }
+  /// What a command prints, where it is a sequence of numbers.
+  void take_output(std::string_view command, ShellWord& out) {
+    const std::vector<std::string> words = sequence_of(command, variables_);
+    out.text += words.empty() ? std::string(kCommand) : fmt::format("{}", fmt::join(words, " "));
+    out.unknown = out.unknown || words.empty();
   }
 
   ShellCursor in_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/split.h"
 
 namespace plait {
 namespace {
@@ -35,10 +36,10 @@ class TomlReader {
   ConfigEntries read() {
     while (!left_.empty()) {
       int depth = 0;
-      const std::string_view code = strip_blanks(code_of(next_line(), depth));
+      const std::string_view code = trimmed(code_of(next_line(), depth));
       if (code.empty()) continue;
       if (code.front() == '[' && code.back() == ']') {
-        table_ = std::string(strip_blanks(code.substr(1, code.size() - 2))) + ".";
+        table_ = std::string(trimmed(code.substr(1, code.size() - 2))) + ".";
       } else {
         add(code, depth);
       }
@@ -58,7 +59,7 @@ class TomlReader {
   void add(std::string_view code, int depth) {
     const int line = line_;
     const std::size_t equals = code.find('=');
-    const std::string key(strip_quotes(strip_blanks(code.substr(0, equals))));
+    const std::string key(strip_quotes(trimmed(code.substr(0, equals))));
     if (equals == std::string_view::npos || key.empty()) {
       throw InputError({"D002",
                         fmt::format("\"{}\" is no line of a table", code.substr(0, 60)),
@@ -66,8 +67,8 @@ class TomlReader {
                         "[table], or key = value",
                         "correct the line"});
     }
-    std::string value(strip_blanks(code.substr(equals + 1)));
-    while (depth > 0 && !left_.empty()) value += strip_blanks(code_of(next_line(), depth));
+    std::string value(trimmed(code.substr(equals + 1)));
+    while (depth > 0 && !left_.empty()) value += trimmed(code_of(next_line(), depth));
     out_.add(table_ + key, std::string(strip_quotes(value)), line);
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 
 #include "core/spelling.h"
 #include "scenarios/dialects/dialects.h"
@@ -30,15 +29,10 @@ std::string option_of(const ConfigEntry& entry) {
 }  // namespace
 
 bool is_config(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(": ");
-    if (colon == std::string::npos) continue;
-    std::string key = line.substr(0, colon);
-    std::ranges::replace(key, '_', '-');
-    if (std::ranges::count(kKeys, key) != 0) return true;
-  }
-  return false;
+  return std::ranges::any_of(yaml_keys(text), [](YamlKey key) {
+    std::ranges::replace(key.name, '_', '-');
+    return key.indent == 0 && std::ranges::count(kKeys, key.name) != 0;
+  });
 }
 
 std::vector<ShellWord> words_of_config(const std::string& text, const std::string& file,

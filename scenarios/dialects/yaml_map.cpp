@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/split.h"
 
 namespace plait {
 namespace {
@@ -72,18 +74,18 @@ class YamlLines {
     while (true) {
       const std::size_t end = end_of_item(rest);
       if (end == std::string_view::npos) refuse(value, line, 0);
-      const std::string_view item = strip_blanks(rest.substr(0, end));
+      const std::string_view item = trimmed(rest.substr(0, end));
       const std::size_t colon = item.find(':');
       if (colon == std::string_view::npos ? !item.empty() : colon == 0) refuse(value, line, 0);
       if (!item.empty()) {
-        add(path + "." + scalar(strip_blanks(item.substr(0, colon))),
-            strip_blanks(item.substr(colon + 1)), line);
+        add(path + "." + scalar(trimmed(item.substr(0, colon))), trimmed(item.substr(colon + 1)),
+            line);
       }
       const bool last = rest[end] == '}';
       rest = rest.substr(end + 1);
       if (last) break;
     }
-    if (!strip_blanks(rest).empty()) refuse(value, line, 0);
+    if (!trimmed(rest).empty()) refuse(value, line, 0);
     --nested_;
   }
   /// Of its comma or brace.
@@ -148,21 +150,38 @@ ConfigEntries read_yaml_map(std::string_view text, const std::string& file) {
     const std::string_view line = uncommented(text.substr(at, end - at));
     at = end + 1;
     ++number;
-    const std::string_view content = strip_blanks(line);
+    const std::string_view content = trimmed(line);
     if (content.empty() || content == "---" || content == "...") continue;
-    if (content == "-" || content.starts_with("- ")) continue;
+    if (content == "-" || content.starts_with("- ")) {
+      if (!opened.empty()) out.entries.say(std::exchange(opened, ""), "[...]");
+      continue;
+    }
     const std::size_t indent = line.find_first_not_of(' '), colon = content.find(':');
     const bool is_pair = colon != std::string_view::npos && colon > 0 && line[indent] != '\t' &&
                          (colon + 1 == content.size() || content[colon + 1] == ' ');
     if (!is_pair) out.refuse(content, number, indent + 1);
     if (indent > levels.back().indent && !opened.empty()) levels.push_back({indent, opened + "."});
     while (levels.size() > 1 && indent < levels.back().indent) levels.pop_back();
-    const std::string path = levels.back().prefix + scalar(strip_blanks(content.substr(0, colon)));
-    const std::string_view value = strip_blanks(content.substr(colon + 1));
+    const std::string path = levels.back().prefix + scalar(trimmed(content.substr(0, colon)));
+    const std::string_view value = trimmed(content.substr(colon + 1));
     opened = value.empty() ? path : "";
     out.add(path, value, number);
   }
   return std::move(out.entries);
+}
+
+std::vector<YamlKey> yaml_keys(const std::string& text) {
+  std::vector<YamlKey> out;
+  int number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    const std::size_t first = line.find_first_not_of(" \t-");
+    if (first == std::string::npos) continue;
+    const std::size_t colon = line.find(": ", first);
+    if (colon != std::string::npos)
+      out.push_back({line.substr(first, colon - first), first, number});
+  }
+  return out;
 }
 
 }  // namespace plait

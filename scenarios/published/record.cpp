@@ -242,6 +242,17 @@ PublishedRun run_of(const Json& json) {
   return out;
 }
 
+/// By its id, or its place in the list; the others are read all the same.
+PublishedRun refused_run(const Json& json, std::size_t place, const InputError::Text& why) {
+  PublishedRun out;
+  const Json* id = json.is(Json::Kind::kObject) ? json.find("id") : nullptr;
+  const bool named = id != nullptr && id->is(Json::Kind::kText) && !id->text().empty();
+  out.id = named ? id->text() : fmt::format("record {}", place + 1);
+  out.refused = fmt::format("{} in line {}: {}; expected: {}", why.code, why.where.line,
+                            why.problem, why.expected);
+  return out;
+}
+
 }  // namespace
 
 std::string name_of(MemoryStatistic s) {
@@ -279,7 +290,18 @@ std::vector<PublishedRun> read_published_runs(const JsonDocument& document) {
                   "a list of records");
   }
   std::vector<PublishedRun> out;
-  for (const Json* r : root.children()) out.push_back(run_of(*r));
+  std::optional<InputError> first;
+  for (const Json* r : root.children()) {
+    try {
+      out.push_back(run_of(*r));
+    } catch (const InputError& error) {
+      if (!first) first = error;
+      out.push_back(refused_run(*r, out.size(), error.text()));
+    }
+  }
+  const bool none =
+      std::ranges::none_of(out, [](const PublishedRun& r) { return r.refused.empty(); });
+  if (first && none) throw InputError(*first);
   return out;
 }
 

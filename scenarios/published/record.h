@@ -78,6 +78,7 @@ struct PublishedRun {
   std::optional<PassProfile> profile;  // of a stage's passes, in ms; `kept` is not published
   Measured measured;
   std::vector<std::string> unread;  // members that nobody reads
+  std::string refused;              // why it cannot be read, where it cannot
 
   /// Ranks that work on different sequences; where that is not published, what the other axes leave
   /// of the devices.

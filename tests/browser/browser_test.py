@@ -279,12 +279,23 @@ class Pages(unittest.TestCase):
         self.assertIn("Does not fit", text)
         self.assertIn("--set", text)
 
+    def test_comparisons_of_trainings_say_what_the_whole_costs(self):
+        for name in ("compare-trainings", "whatif-trainings"):
+            with self.subTest(name):
+                self.load(name)
+                heads = self.browser.run("return [...document.querySelectorAll('th[scope=col]')]"
+                                         ".map(h => h.textContent)")
+                self.assertIn("training", heads)
+                self.assertIn("price", heads)
+
     def test_a_search_of_machines_says_what_they_cost(self):
         self.load("search-machines")
         heads = self.browser.run("return [...document.querySelectorAll('#layouts th[scope=col]')]"
                                  ".map(h => h.textContent)")
         for head in ("GPUs", "days", "price", "kWh for 1e9 tokens"):
             self.assertIn(head, heads)
+        tiles = self.browser.run("return document.querySelector('#answer .tiles').textContent")
+        self.assertIn("The whole training", tiles)
         self.load("search")
         heads = self.browser.run("return [...document.querySelectorAll('#layouts th[scope=col]')]"
                                  ".map(h => h.textContent)")

@@ -308,5 +308,22 @@ class CalibrateErrors(CommandTest):
         self.assertIn("box.json", result.err)
 
 
+class ByHand(CommandTest):
+    def test_rows_of_a_gpu_are_known_by_its_name(self):
+        fitted = self.folder / "own.json"
+        rows = SOURCE / "tests" / "docs" / "own-kernels.jsonl"
+        table = self.run_ok("calibrate", rows, "-o", fitted).out
+        self.assertIn("data sheet", table)
+        self.assertEqual(json.loads(fitted.read_text(encoding="utf-8"))["device"], "h100-sxm")
+
+    def test_a_last_line_without_an_end_counts_where_it_is_whole(self):
+        text = (SOURCE / "tests" / "docs" / "own-kernels.jsonl").read_text(encoding="utf-8")
+        fitted = self.folder / "own.json"
+        for whole, rows in ((text, 5), (text[:-1], 5), (text[:-2], 4)):
+            self.run_ok("calibrate", self.file("own.jsonl", whole), "-o", fitted)
+            fit = json.loads(fitted.read_text(encoding="utf-8"))["kernels"]["matmul.nt.bf16"]
+            self.assertEqual(fit["fitted_rows"] + fit["held_out_rows"], rows)
+
+
 if __name__ == "__main__":
     unittest.main()

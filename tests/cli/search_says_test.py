@@ -2,7 +2,7 @@
 
 import unittest
 
-from plait_command import SOURCE, CommandTest, plait
+from plait_command import SOURCE, TINY, CommandTest, plait
 
 HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
 MISTRAL = SOURCE / "scenarios" / "mistral" / "mistral-7b-8xa100-fsdp.json"
@@ -23,6 +23,20 @@ class SearchSays(CommandTest):
         words = words_of({**row["machine"], **row["settings"]})
         report = self.run_ok("run", file, *sets, *words, "--format", "json").json()
         self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+
+    def test_a_value_that_is_searched_all_the_same_is_told(self):
+        told = plait("search", TINY, "--set", "strategy.tp=4", "--best", "1").err
+        self.assertIn("W030: strategy.tp of --set", told)
+        self.assertIn("--keep strategy.tp", told)
+        for more in (["--keep", "strategy.tp"], ["--set", "strategy.pp=auto"]):
+            told = plait("search", TINY, "--set", "strategy.tp=2", *more, "--best", "1").err
+            self.assertNotIn("W030", told)
+        none = plait("search", TINY, "--set", "workload.global_batch=32", "--best", "1").err
+        self.assertNotIn("W030", none)
+
+    def test_grouped_heads_that_keep_layouts_away_are_named(self):
+        none = plait("search", HYBRID, "--set", "strategy.tp=16", "--keep", "strategy.tp").out
+        self.assertIn("strategy.tp is to be 16 (of 8 key/value heads), and", " ".join(none.split()))
 
     def test_a_searched_field_that_is_varied_holds_in_each_variant(self):
         both = self.search(HYBRID, "-L", "strategy.tp=2,4", "--best", "3")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -159,8 +160,20 @@ class Search(CommandTest):
         self.assertTrue(in_time["best"])
         late = plait("search", HYBRID, "--tokens", "1e12", "--days", "9.9")
         self.assertEqual(late.code, 1)
-        self.assertIn(f"NOTHING IN TIME: the fastest that fits takes {days:.3g} days, not 9.9",
-                      late.out)
+        told = " ".join(late.out.split())
+        self.assertIn(f"NOTHING IN TIME: the fastest that fits takes {days:.3g} days, not 9.90;", told)
+        self.assertIn(f"not 9.90; {math.ceil(16 * days / 9.9)} GPUs as fast as its 16 would", told)
+
+    def test_a_deadline_is_of_the_tokens_that_the_scenario_trains_on(self):
+        trained = [HYBRID, "--set", "training.tokens=1e12"]
+        days = self.search(*trained, "--front")["front"][0]["training_days"]
+        in_time = self.search(*trained, "--front", "--deadline", str(1.05 * days))
+        for row in [*in_time["best"], *in_time["front"]]:
+            self.assertLessEqual(row["training_days"], 1.05 * days)
+        none = plait("search", HYBRID, "--deadline", "9")
+        self.assertEqual(none.code, 2)
+        self.assertIn("G001", none.err)
+        self.assertIn("training.tokens", none.err)
 
     def test_machines_that_are_all_too_large_are_said_to_be(self):
         none = plait("search", HYBRID, "--max-gpus", "8")
@@ -385,7 +398,7 @@ class Search(CommandTest):
     def test_sizes_that_divide_nothing_are_told_from_layouts_that_do_not_fit(self):
         none = plait("search", TINY, "--set", "strategy.tp=[3]")
         self.assertEqual(none.code, 1)
-        self.assertIn("NO LAYOUT: strategy.tp is to be 3, and with all else as asked can be 2", " ".join(none.out.split()))
+        self.assertIn("NO LAYOUT: strategy.tp is to be 3 (of 8 key/value heads), and with all else as asked can be 2", " ".join(none.out.split()))
         self.assertNotIn("NOTHING FITS", none.out)
 
     def test_ranks_are_placed_by_axes(self):

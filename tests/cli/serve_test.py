@@ -1,6 +1,8 @@
 """plait serve: every bundled scenario of serving is answered, the same bytes twice, in time; bad
 input is refused with its place."""
 
+import csv
+import io
 import json
 import re
 import time
@@ -459,9 +461,41 @@ class Serve(CommandTest):
         varied = self.serve(scenario, "-L", "serving.requests.concurrency=2,4")
         self.assertEqual(varied.err.count("W001: strategy.zero_stage"), 1, varied.err)
 
+    def test_check_says_what_has_room(self):
+        served = self.serve(SMALL, "--format", "json").json()
+        checked = plait("check", self.file("s.json", json.dumps(SMALL)), "--format", "json")
+        self.assertEqual(checked.code, 0, checked.err)
+        self.assertEqual(checked.json()["kv_cache"], served["kv_cache"])
+        self.assertNotIn("service", checked.json())
+        text = self.run_ok("check", self.folder / "s.json").out
+        for words in ("FITS", "GPU KV cache size", "weight ", "asked "):
+            self.assertIn(words, text)
+        self.assertNotIn("kv cache  ", text)  # a token's, of the step that is counted
+        rows = self.run_ok("check", self.folder / "s.json", "--format", "csv").out
+        bytes_of = {row[0]: int(row[1]) for row in list(csv.reader(io.StringIO(rows)))[1:]}
+        items = sum(n for item, n in bytes_of.items() if item not in ("used", "cache"))
+        self.assertEqual(items, bytes_of["used"])
+        large = changed(SMALL, "model", "llama-3.1-405b")
+        self.assertEqual(plait("check", self.file("l.json", json.dumps(large))).code, 1)
+
+    def test_scenarios_are_compared(self):
+        one = self.file("one.json", json.dumps(SMALL))
+        two = self.file("two.json", json.dumps(changed(SMALL, "serving.requests.concurrency", 2)))
+        result = plait("serve", one, two, "--format", "json")
+        self.assertEqual(result.code, 0, result.err)
+        candidates = result.json()["candidates"]
+        self.assertEqual([c["label"] for c in candidates], ["one", "two"])
+        for path, candidate in zip((one, two), candidates, strict=True):
+            alone = self.run_ok("serve", path, "--format", "json").json()
+            self.assertEqual(candidate["report"]["service"], alone["service"])
+        varied = self.run_ok("serve", one, two, "-L", "serving.requests.count=3,4", "--format",
+                             "json").json()["candidates"]
+        self.assertEqual([c["label"] for c in varied],
+                         ["one count=3", "one count=4", "two count=3", "two count=4"])
+
     def test_training_commands_send_it_to_serve(self):
         path = self.file("s.json", json.dumps(SMALL))
-        for command in ("run", "check", "search", "plan"):
+        for command in ("run", "search", "plan"):
             with self.subTest(command):
                 result = plait(command, path)
                 self.assertEqual(result.code, 2)

@@ -34,6 +34,19 @@ class Show(CommandTest):
                 self.assertEqual(summary["devices"], summary["nodes"] * summary["devices_per_node"])
                 self.assertEqual(summary["vertices"]["device"], summary["devices"])
 
+    def test_what_is_too_large_is_named_with_its_file(self):
+        large = plait("topology", "show", TINY, "--nodes", 99999)
+        self.assertEqual(large.code, 2)
+        self.assertIn("error[T001]", large.err)
+        self.assertIn("--> cluster.nodes (", large.err)
+        self.assertIn("tiny.json", large.err)
+
+    def test_what_is_doubtful_of_a_machine_is_told(self):
+        node = {"name": "box", "device": "h100-sxm", "family": "nvswitch", "devices": 8,
+                "pcie_bandwidth": "64 GB/s", "sockets": 1}
+        path = self.file("box.json", json.dumps({"nodes": 1, "node": node}))
+        self.assertIn("W021: cluster.node has no latencies", self.run_ok("topology", "show", path).err)
+
     def test_json_adds_up(self):
         for machine in MACHINES:
             with self.subTest(machine):

@@ -54,6 +54,48 @@ class Training(CommandTest):
         t = self.whole(LLAMA, "cluster.price_per_device_hour=2")
         self.assertAlmostEqual(t["price"], 2 * 16384 * t["total_s"] / 3600, delta=1)
 
+    def test_the_energy_is_that_of_devices_at_their_rated_power(self):
+        t = self.whole(LLAMA)
+        self.assertAlmostEqual(t["energy_kwh"], 0.7 * 16384 * t["total_s"] / 3600, delta=1)  # 700 W
+        self.assertIn("GWh at the devices' rated power", self.run_ok("run", LLAMA).out)
+
+    def test_comparisons_say_what_the_whole_costs(self):
+        priced = [LLAMA, "--set", "cluster.price_per_device_hour=2"]
+        whole = self.whole(LLAMA, "cluster.price_per_device_hour=2")
+        vary = ["-L", "training.restart_time=10 min,1 h"]
+        for command in ("compare", "whatif"):
+            with self.subTest(command):
+                table = self.run_ok(command, *priced, *vary).out
+                self.assertIn(f"{whole['price'] / 1e6:.1f} M", table)
+                self.assertNotIn("per 1e9", table)  # of steps, without failures
+                first = next(csv.DictReader(io.StringIO(
+                    self.run_ok(command, *priced, *vary, "--format", "csv").out)))
+                self.assertEqual(float(first["training_price"]), whole["price"])
+                self.assertEqual(float(first["training_energy_kwh"]), whole["energy_kwh"])
+        point = self.run_ok("whatif", *priced, *vary, "--format", "json").json()["points"][0]
+        self.assertEqual(point["training_price"], whole["price"])
+        self.assertEqual(point["training_energy_kwh"], whole["energy_kwh"])
+
+    def test_reports_are_compared_by_their_trainings(self):
+        path = self.folder / "report.json"
+        self.run_ok("run", LLAMA, "--set", "cluster.price_per_device_hour=2", "-o", path)
+        table = self.run_ok("compare", path, LLAMA).out
+        self.assertIn("62.6 M", table)
+
+    def test_a_price_takes_no_time(self):
+        study = self.run_ok("whatif", LLAMA, "-L", "cluster.price_per_device_hour=0,3",
+                            "--format", "json").json()
+        self.assertEqual(study["break_even"], [])
+        self.assertIn("price", self.run_ok("whatif", LLAMA, "-L",
+                                           "cluster.price_per_device_hour=0,3").out.splitlines()[2])
+
+    def test_numbers_in_other_words_are_told(self):
+        tokens = plait("run", LLAMA, "--set", "training.tokens=15T")
+        self.assertIn("cure: write 15e12 alone", tokens.err)
+        self.assertIn("write 15e12", plait("search", LLAMA, "--tokens", "15T").err)
+        self.assertIn("alone: 2.5", plait("search", LLAMA, "--price", "$2.5").err)
+        self.assertIn("cluster.price_per_device_hour", plait("run", LLAMA, "--set", "price=2").err)
+
     def test_a_study_compares_trainings(self):
         study = self.run_ok("whatif", LLAMA, "-L", "training.checkpoint.interval=5 min,1 h",
                             "--format", "json").json()

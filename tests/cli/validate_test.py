@@ -186,6 +186,19 @@ class Validate(CommandTest):
         self.assertEqual(result.code, 2)
         self.assertIn("V002", result.err)
 
+    def test_a_record_that_cannot_be_read_leaves_the_others(self):
+        wrong = [dict(RECORD, id="p", parallel="tp 8"), dict(RECORD, id="s", stage_profile_ms=3),
+                 dict(RECORD, id=7)]
+        found = plait("validate", self.records(*wrong, RECORD), "--format", "json")
+        self.assertEqual(found.code, 0, found.err)
+        reasons = {r["id"]: r["reason"] for r in found.json()["not_represented"]}
+        self.assertEqual(list(reasons), ["p", "s", "record 3"])
+        for name, what in (("p", '"parallel" is no object'), ("s", '"stage_profile_ms" is no'),
+                           ("record 3", 'a record without "id"')):
+            self.assertRegex(reasons[name], f"^V001 in line \\d+: {what}")
+        self.assertEqual(found.json()["summary"]["n"], 1)
+        self.assertEqual(plait("validate", self.records(*wrong)).code, 2)  # none is left
+
     def test_a_part_that_is_a_text_is_not_said_to_be_missing(self):
         refused = plait("validate", self.records(dict(RECORD, cluster="hgx-h100"))).err
         self.assertIn('"cluster" is no object', refused)

@@ -113,6 +113,12 @@ TEST(Fields, EachMistakeHasItsCode) {
             "spares.1.spokes");
 }
 
+TEST(Fields, NumbersInOtherWordsAreToldPlainly) {
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":"36k"}})").cure, "write 36e3 alone");
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"radius":"$2.5"}})").cure, "write 2.5 alone");
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"radius":"long"}})").cure, "");
+}
+
 JsonDocument overridden(const std::string& text, const std::string& path,
                         const std::string& value) {
   JsonDocument document = parse_json(text, "bike.json");

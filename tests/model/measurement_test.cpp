@@ -48,6 +48,20 @@ TEST(Measurement, EveryKindOfRowComesBackWhole) {
   }
 }
 
+TEST(Measurement, RowsWrittenByHandSayLittle) {
+  const std::vector<Row> rows = parse_rows(
+      R"({"kind":"run","bench":"compute","processor":"NVIDIA H100 80GB HBM3","quiet":"quiet"}
+{"kind":"kernel","op":{"op":"fill","dtype":"fp32","elements":12},"cpu_s":{"median":0.5}}
+)",
+      "hand.jsonl");
+  EXPECT_EQ(std::get<KernelRow>(rows[1]).cpu.median, 0.5);
+  EXPECT_EQ(std::get<KernelRow>(rows[1]).calls, 1);
+  for (const char* row : {R"({"kind":"run","bench":"compute","quiet":"quiet"})",
+                          R"({"kind":"kernel","cpu_s":{"median":1}})"}) {
+    EXPECT_THROW(row_from(parse_json(row, "test").root()), InputError) << row;
+  }
+}
+
 TEST(Measurement, ResultsAreNoPartOfTheIdentity) {
   for (const Row& row : one_of_each()) {
     for (const Row& other : one_of_each()) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/split.h"
 #include "tests/topologies/samples.h"
 #include "topologies/importers/choose_device.h"
 #include "topologies/importers/detect.h"

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/split.h"
 #include "topologies/importers/gpu_list_forms.h"
 #include "topologies/reported_names.h"
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/split.h"
 #include "topologies/importers/gpu_list_forms.h"
 
 namespace plait {

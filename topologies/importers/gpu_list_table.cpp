@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/split.h"
 #include "topologies/importers/gpu_list_forms.h"
 
 namespace plait {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/parse_number.h"
+#include "core/split.h"
 #include "topologies/importers/gpu_list_forms.h"
 
 namespace plait {

@@ -3,6 +3,8 @@
 #include <regex>
 #include <utility>
 
+#include "core/split.h"
+
 namespace plait {
 namespace {
 
@@ -63,20 +65,10 @@ std::vector<std::string> words_of(std::string_view line) {
   return out;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 std::vector<std::string> cells_of(std::string_view line, char separator) {
-  std::vector<std::string> out;
-  for (;;) {
-    const std::size_t end = line.find(separator);
-    out.emplace_back(trimmed(line.substr(0, end)));
-    if (end == std::string_view::npos) return out;
-    line.remove_prefix(end + 1);
-  }
+  std::vector<std::string> out = split(line, separator);
+  for (std::string& cell : out) cell = std::string(trimmed(cell));
+  return out;
 }
 
 }  // namespace plait

@@ -19,6 +19,5 @@ std::vector<TextLine> lines_of(std::string_view text);
 std::vector<std::string> words_of(std::string_view line);
 /// What stands between separators, without the spaces around it.
 std::vector<std::string> cells_of(std::string_view line, char separator = '\t');
-std::string_view trimmed(std::string_view text);
 
 }  // namespace plait

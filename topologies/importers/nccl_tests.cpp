@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parse_number.h"
+#include "core/split.h"
 #include "topologies/importers/lines.h"
 
 namespace plait {

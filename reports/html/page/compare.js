@@ -51,20 +51,31 @@ function compareAnswer() {
       tile('Bound by', say(at + '/report/bound_by'))));
 }
 
+/// What the whole training takes and costs, or else a billion tokens, where some report says so.
+function wholeColumns(reports) {
+  const has = key => reports.some(r => r[key] !== undefined), trains = has('training');
+  if (!trains) return has('price_per_billion_tokens') ? [['price of 1e9 tokens', '/price_per_billion_tokens', 'money']] : [];
+  const price = reports.some(r => r.training?.price !== undefined) ? [['price', '/training/price', 'money']] : [];
+  return [['training', '/training/total_s', 'duration'], ...price];
+}
+
 function compareTable() {
   const all = doc.result.candidates;
   const most = Math.max(...all.map(c => c.report?.step_time_s ?? 0), 1e-12);
+  const columns = wholeColumns(all.map(c => c.report).filter(Boolean));
   const rows = all.map((c, k) => {
     const at = pointer('result', 'candidates', k), r = at + '/report';
     if (!c.report) return {cells: [c.label, el('span', {class: 'bad'}, c.reason)]};
+    const more = columns.map(([, path, format]) => (valueAt(r + path) === undefined ? '–' : num(r + path, format)));
     return {cells: [c.label, num(r + '/step_time_s', 'time'),
                     c.label === doc.result.reference ? '–' : num(at + '/step_time_difference', 'change'), num(r + '/mfu', 'percent'),
-                    num(r + '/peak_memory_bytes', 'bytes'), yesNo(r + '/fits'), stackedBar(r, most)]};
+                    num(r + '/peak_memory_bytes', 'bytes'), yesNo(r + '/fits'), ...more, stackedBar(r, most)]};
   });
   return section('candidates', 'Side by side',
     table(`Differences are to ${doc.result.reference}. Bars: where the time goes, on one scale.`,
       [{title: 'candidate'}, {title: 'step', number: true}, {title: 'change', number: true}, {title: 'MFU', number: true},
-       {title: 'memory', number: true}, {title: 'fits'}, {title: 'where the time goes', bar: true}], rows),
+       {title: 'memory', number: true}, {title: 'fits'}, ...columns.map(([title]) => ({title, number: true})),
+       {title: 'where the time goes', bar: true}], rows),
     groupLegend(all.map((_, k) => pointer('result', 'candidates', k, 'report'))));
 }
 

@@ -22,6 +22,7 @@ function searchAnswer() {
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {}, num(at + '/step_time_s', 'time')), el('span', {}, inWords(best))),
     el('div', {class: 'tiles'},
+      trainingTile(at + '/training'),
       tile('MFU', num(at + '/mfu', 'percent')),
       tile('Tokens per second', num(at + '/tokens_per_s', 'rate'), [num(at + '/tokens_per_s_per_gpu', 'rate'), ' per GPU']),
       tile('Peak memory', num(at + '/peak_memory_bytes', 'bytes'), ['of ', num(at + '/memory/capacity_bytes', 'bytes')]),

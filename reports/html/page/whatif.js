@@ -4,6 +4,7 @@ const whatifMetrics = {
   training_s: ['the whole training', 'duration'],
   step_time_s: ['step time', 'time'], tokens_per_s_per_gpu: ['tokens/s per GPU', 'rate'], mfu: ['MFU', 'percent'],
   exposed_communication_fraction: ['exposed communication', 'percent'], peak_memory_bytes: ['peak memory', 'bytes'],
+  training_price: ['training price', 'money'], training_energy_kwh: ['training energy, kWh', 'rate'],
   price_per_billion_tokens: ['price per 10⁹ tokens', 'money'], goodput: ['goodput', 'percent'],
 };
 
@@ -95,15 +96,19 @@ function whatifSection() {
 
 function whatifTable() {
   const trains = doc.result.points.some(p => p.training_s !== undefined);
-  const whole = at => (trains ? [num(at + '/training_s', 'duration'), num(at + '/goodput', 'percent')] : []);
-  const heads = trains ? [{title: 'the whole training', number: true}, {title: 'goodput', number: true}] : [];
+  const price = trains ? 'training_price' : 'price_per_billion_tokens';
+  const priced = [...doc.result.points, doc.result.base].some(p => p[price] !== undefined);
+  const cost = (p, at) => (priced ? [p[price] === undefined ? '–' : num(at + '/' + price, 'money')] : []);
+  const whole = (p, at) => (trains ? [num(at + '/training_s', 'duration'), num(at + '/goodput', 'percent')] : []).concat(cost(p, at));
+  const heads = trains ? [{title: 'training', number: true}, {title: 'goodput', number: true}] : [];
+  if (priced) heads.push({title: trains ? 'price' : 'price of 1e9 tokens', number: true});
   const row = (p, at, cls) => ({class: cls, cells: p.planned
-    ? [cls ? 'the scenario' : pointName(p), num(at + '/step_time_s', 'time'), num(at + '/step_time_difference_to_base', 'change'), ...whole(at), num(at + '/tokens_per_s_per_gpu', 'rate'),
+    ? [cls ? 'the scenario' : pointName(p), num(at + '/step_time_s', 'time'), num(at + '/step_time_difference_to_base', 'change'), ...whole(p, at), num(at + '/tokens_per_s_per_gpu', 'rate'),
        num(at + '/mfu', 'percent'), num(at + '/exposed_communication_fraction', 'percent'), num(at + '/peak_memory_bytes', 'bytes'), yesNo(at + '/fits'),
        [say(at + '/bound'), p.filled ? ` (${Object.entries(p.filled).map(([f, v]) => `${f} ${v}`).join(', ')})` : '']]
     : [cls ? 'the scenario' : pointName(p), el('span', {class: 'bad'}, p.reason)]});
   return section('points', 'All points', table(null,
     [{title: 'values'}, {title: 'step', number: true}, {title: 'to the scenario', number: true}, ...heads, {title: 'tokens/s per GPU', number: true}, {title: 'MFU', number: true},
-     {title: 'exposed communication', number: true}, {title: 'memory', number: true}, {title: 'fits'}, {title: 'bound by'}],
+     {title: trains ? 'communication' : 'exposed communication', number: true}, {title: 'memory', number: true}, {title: 'fits'}, {title: 'bound by'}],
     [row(doc.result.base, '/result/base', 'chosen'), ...doc.result.points.map((p, k) => row(p, pointer('result', 'points', k)))]));
 }

@@ -39,4 +39,36 @@ TEST(Import, TellsDialectsApart) {
   }
 }
 
+TEST(DetectDialect, OtherServersAreNamed) {
+  for (const auto& [script, program] :
+       {std::pair("python3 -m sglang.launch_server --model-path a/b --tp 4", "starts SGLang"),
+        std::pair("trtllm-serve a/b --tp_size 4", "starts TensorRT-LLM")}) {
+    try {
+      detect_dialect(script, "run.sh");
+      ADD_FAILURE() << script;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+      EXPECT_NE(e.text().problem.find(program), std::string::npos);
+      EXPECT_NE(e.text().cure.find("--tensor-parallel-size"), std::string::npos);
+    }
+  }
+}
+
+TEST(DetectDialect, AScriptThatNamesAFileOfSettingsIsTold) {
+  for (const auto& [script, cure] :
+       {std::pair("# of two\ndeepspeed train.py --deepspeed ds.json --bf16",
+                  "import the file that --deepspeed names: ds.json"),
+        std::pair("\naccelerate launch --config_file fsdp.yaml train.py",
+                  "import the file that --config_file names: fsdp.yaml")}) {
+    try {
+      detect_dialect(script, "run.sh");
+      ADD_FAILURE() << script;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+      EXPECT_EQ(e.text().where.line, 2);
+      EXPECT_EQ(e.text().cure, cure);
+    }
+  }
+}
+
 }  // namespace plait::import_test

@@ -195,6 +195,13 @@ TEST(Import, AFileOfAnotherProgramIsRefused) {
   }
   EXPECT_EQ(refusal(Dialect::kDeepSpeed, R"({"learning_rate": 3})"), "D010 line 0");
   EXPECT_EQ(refusal(Dialect::kAccelerate, "learning_rate: 3"), "D010 line 0");
+  try {
+    read_settings("some words", "run.sh", Dialect::kVllm);
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(e.text().problem.find("vllm serve"), std::string::npos);
+    EXPECT_EQ(e.text().cure, "name the dialect that the file is in: --from");
+  }
 }
 
 // deepspeed/runtime/config.py: replicas are so many fewer.

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scenarios/dialects/shell_variables.h"
+#include "scenarios/dialects/shell_loops.h"
 #include "tests/scenarios/dialects/script_words.h"
 
 namespace plait::shell_lines_test {
@@ -43,7 +43,36 @@ TEST(ShellLoops, AreReadOnceWithTheFirstWord) {
             " run --a 3|W008: the loop in line 2 is read once, with A = 3; not read: 5");
   EXPECT_EQ(script_words("L=(3 5)\nfor A in \"${L[@]}\"; do run --a $A; done"),
             " 3 5 run --a 3|W008: the loop in line 2 is read once, with A = 3; not read: 5");
-  EXPECT_EQ(script_words("A=1\nfor A in $(seq 4); do run --a $A; done"), " run --a $A");
+  EXPECT_EQ(script_words("A=1\nfor A in $(cat f); do run --a $A; done"), " run --a $A");
+}
+
+TEST(ShellLoops, MayCount) {
+  const std::string others = "|W008: the loop in line 1 is read once, with A = 1; not read: 2, 4";
+  EXPECT_EQ(script_words("for ((A=1; A<=4; A*=2)); do run --a $A; done"), " run --a 1" + others);
+  EXPECT_EQ(script_words("for (( A = 1 ; A < 5 ; A = A * 2 ))\ndo\n run --a $((A)); done"),
+            " run --a 1" + others);
+  EXPECT_EQ(script_words("for ((A=2;A<4;A++)); do run --a $A; done; run --b"),
+            " run --a 2 run --b|W008: the loop in line 1 is read once, with A = 2; not read: 3");
+  EXPECT_EQ(script_words("for ((A=2;A>0;A-=2)); do run --a $A; done"), " run --a 2");
+  for (const char* unknown : {"A=0;A<N;A++", "A=0;A<2;A=f", "A=0;A<1;A+=0", ";;", "A=0"}) {
+    EXPECT_EQ(script_words(std::string("for ((") + unknown + ")); do run --a $A; done"),
+              " run --a $A")
+        << unknown;
+  }
+}
+
+TEST(ShellLoops, MayGoOverASequence) {
+  const std::string others = "|W008: the loop in line 1 is read once, with A = 1; not read: 3, 5";
+  EXPECT_EQ(script_words("for A in $(seq 1 2 6); do run --a $A; done"), " run --a 1" + others);
+  EXPECT_EQ(script_words("N=2\nfor A in $(seq $N $((N + 1))); do run --a $A; done"),
+            " run --a 2|W008: the loop in line 2 is read once, with A = 2; not read: 3");
+  EXPECT_EQ(script_words("for A in $(seq 0 $((1-1))); do run --a $A; done"), " run --a 0");
+  EXPECT_EQ(script_words("for A in `seq 1 1`; do run --a $A; done"), " run --a 1");
+  for (const char* unknown : {"seq -w 4", "seq $N", "seq 4 | tac", "seq", "seq 1 0 4"}) {
+    EXPECT_EQ(script_words(std::string("for A in $(") + unknown + "); do run --a $A; done"),
+              " run --a $A")
+        << unknown;
+  }
 }
 
 TEST(ShellLoops, BracesStandForTheirWords) {
@@ -51,7 +80,7 @@ TEST(ShellLoops, BracesStandForTheirWords) {
   EXPECT_EQ(expanded_braces("{1..3}"), Words({"1", "2", "3"}));
   EXPECT_EQ(expanded_braces("{3..2}"), Words({"3", "2"}));
   EXPECT_EQ(expanded_braces("{a,,b}"), Words({"a", "", "b"}));
-  for (const char* word : {"{a}", "a,b", "{}", "{1..999999999}", "{1..x}"}) {
+  for (const char* word : {"{a}", "a,b", "{}", "{1..999999999}", "{1..x}", "{1..2..3}"}) {
     EXPECT_EQ(expanded_braces(word), Words({word}));
   }
 }

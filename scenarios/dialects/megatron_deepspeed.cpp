@@ -1,0 +1,54 @@
+// Megatron-DeepSpeed, the fork whose trainings DeepSpeed runs (--deepspeed): the options of its
+// arguments.py that Megatron-LM has not, and what the same options mean there.
+
+#include "core/json.h"
+#include "core/units.h"
+#include "scenarios/dialects/arguments.h"
+#include "scenarios/dialects/megatron.h"
+
+namespace plait::megatron {
+
+Fork fork_of(Arguments& args) {
+  Fork out;
+  out.deepspeed = args.flag("--deepspeed");
+  if (!out.deepspeed) return out;
+  for (const char* name : {"--use-flash-attn", "--use-flash-attn-v1", "--use-flash-attn-v2",
+                           "--use-flash-attn-triton"}) {
+    out.flash_attention = args.flag(name) || out.flash_attention;
+  }
+  // Which checkpoints activations; --checkpoint-activations says whether it does.
+  args.flag("--deepspeed-activation-checkpointing");
+  return out;
+}
+
+std::string framework_of(const Fork& fork) {
+  if (!fork.deepspeed) return "megatron-core";
+  return fork.flash_attention ? "megatron-deepspeed-flash" : "megatron-deepspeed";
+}
+
+void read_zero(Arguments& args, Imported& out, bool narrow_weights, std::int64_t element_bytes) {
+  constexpr const char* kStage = "--zero-stage";
+  constexpr std::int64_t kBucket = 500'000'000;  // elements: reduce_bucket_size of ds_config.json
+  if (args.find(kStage) == nullptr) {
+    out.warnings.emplace_back(
+        "W008: the ZeRO stage is read as 1, as --zero-stage is absent: the file of "
+        "--deepspeed_config says which it is");
+  }
+  const std::int64_t stage = args.integer(kStage, 0).value_or(1);
+  if (stage > 3) args.malformed(kStage, "an integer from 0 to 3");
+  const auto give = [&](const char* path, std::string json) {
+    out.give(path, std::move(json), args.line(kStage));
+  };
+  give("strategy.zero_stage", std::to_string(stage));
+  if (stage == 3) {
+    give("strategy.fsdp_options.copies", R"("deepspeed")");
+    give("strategy.keep_weight_shard", json_bool(narrow_weights));
+  }
+  out.rest_shards = stage >= 2;
+  give(out.rest_shards ? "strategy.dp" : "strategy.fsdp", "1");
+  // config.py: overlap_comm is on by default for stage 3 only.
+  give("strategy.data.overlap", json_bool(stage == 3));
+  give("strategy.data.bucket", json_quote(exact_text(Bytes(kBucket * element_bytes))));
+}
+
+}  // namespace plait::megatron

@@ -1,0 +1,68 @@
+// Arguments of Megatron-DeepSpeed, and older ones of Megatron-LM.
+
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::megatron_deepspeed_test {
+
+using import_test::imported;
+using import_test::refusal;
+using import_test::warnings;
+
+constexpr const char* kParts = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100"})";
+constexpr const char* kSizes =
+    "--micro-batch-size 1 --global-batch-size 64 --seq-length 2048 --bf16 ";
+
+Scenario of(const std::string& more) {
+  return imported(Dialect::kMegatronCore, kSizes + more, kParts);
+}
+
+TEST(MegatronDeepSpeed, HasItsFrameworkAndZeroStage) {
+  const Scenario one = of("--deepspeed --deepspeed_config ds.json --zero-stage 1");
+  EXPECT_EQ(one.framework, "megatron-deepspeed");
+  EXPECT_EQ(one.strategy.zero_stage, 1);
+  EXPECT_EQ(one.strategy.mesh[Axis::kDp], 8);
+  EXPECT_FALSE(one.workload.flash_attention);
+  EXPECT_EQ(one.workload.precision.gradients, DType::kBf16);
+  const Scenario three = of("--deepspeed --zero-stage=3 --use-flash-attn-v2");
+  EXPECT_EQ(three.framework, "megatron-deepspeed-flash");
+  EXPECT_EQ(three.strategy.zero_stage, 3);
+  EXPECT_EQ(three.strategy.mesh[Axis::kFsdp], 8);
+  EXPECT_TRUE(three.workload.flash_attention);
+  EXPECT_EQ(of("").framework, "megatron-core");
+}
+
+TEST(MegatronDeepSpeed, AStageThatOnlyItsFileSaysIsTold) {
+  EXPECT_NE(warnings(Dialect::kMegatronCore, "--deepspeed").find("--deepspeed_config says"),
+            std::string::npos);
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--deepspeed --zero-stage 2"), "");
+  EXPECT_EQ(refusal(Dialect::kMegatronCore, "--deepspeed\n--zero-stage 4"), "D003 line 2");
+}
+
+TEST(MegatronDeepSpeed, CheckpointsAreRecomputation) {
+  EXPECT_EQ(of("--deepspeed --checkpoint-activations").strategy.recompute.kind, Recompute::kFull);
+  EXPECT_EQ(of("--deepspeed --deepspeed-activation-checkpointing").strategy.recompute.kind,
+            Recompute::kNone);
+  const RecomputeOptions block =
+      of("--activations-checkpoint-method block --activations-checkpoint-num-layers 3")
+          .strategy.recompute;
+  EXPECT_EQ(block.kind, Recompute::kFull);
+  EXPECT_EQ(block.layers, 3);
+  EXPECT_NE(warnings(Dialect::kMegatronCore, "--checkpoint-activations --checkpoint-num-layers 2")
+                .find("--checkpoint-num-layers of uniform"),
+            std::string::npos);
+}
+
+TEST(MegatronDeepSpeed, SizesThatGrowAndPositionsInAttentionAreTold) {
+  EXPECT_NE(warnings(Dialect::kMegatronCore, "--rampup-batch-size 16 16 5859375").find("W008"),
+            std::string::npos);
+  const Scenario bloom =
+      imported(Dialect::kMegatronCore,
+               std::string(kSizes) +
+                   "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 100 "
+                   "--pad-vocab-size-to 200 --position-embedding-type alibi",
+               R"({"cluster": "hgx-h100"})");
+  EXPECT_EQ(bloom.model.positions, PositionKind::kNone);
+  EXPECT_EQ(bloom.model.vocab, 200);
+}
+
+}  // namespace plait::megatron_deepspeed_test
