@@ -279,6 +279,11 @@ class Pages(unittest.TestCase):
         self.assertIn("Does not fit", text)
         self.assertIn("--set", text)
 
+    def test_what_no_small_change_makes_fit_says_so(self):
+        self.load("run-never-fits")
+        text = self.browser.run("return document.querySelector('#answer').textContent")
+        self.assertIn("No small change of the layout makes it fit", text)
+
     def test_a_search_of_machines_says_what_they_cost(self):
         self.load("search-machines")
         heads = self.browser.run("return [...document.querySelectorAll('#layouts th[scope=col]')]"

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import unittest
 
 from plait_command import SOURCE, CommandTest, plait
@@ -71,6 +72,7 @@ class Realrun(CommandTest):
         result = plait("realrun", *DIVERGED)
         self.assertEqual(result.code, 1)
         self.assertIn("DIFFERENT", result.out)
+        self.assertIn("verify fewer, or in fp32", result.out)
 
     def test_a_scenario_in_all_precisions(self):
         result = plait("realrun", SMALL, "--verify", "--precision", "fp64,fp32,bf16", "--steps", "2")
@@ -78,6 +80,23 @@ class Realrun(CommandTest):
         self.assertEqual(result.out.count("SAME"), 3)
         self.assertEqual(result.out.count("as planned on every rank"), 3)
         self.assertEqual(result.out.count("in step 2"), 3)
+
+    def test_plans_that_round_otherwise_are_the_same_in_bf16(self):
+        # Whose partial sums over tp are rounded: where experts are chosen, where the derivative
+        # jumps, in deep models and after several steps.
+        cases = {"experts": {"experts": 8, "experts_per_token": 2, "layers": 4},
+                 "relu": {"activation": "relu", "layers": 4}, "deep": {"layers": 32},
+                 "steps": {"layers": 4}}
+        for name, change in cases.items():
+            with self.subTest(name):
+                scenario = {"model": {"preset": "tiny", **change},
+                            "workload": {"sequence_length": 64, "global_batch": 8},
+                            "strategy": {"tp": 2},
+                            "cluster": {"preset": "cpu-host", "devices_per_node": 2}}
+                result = plait("realrun", "-", "--verify", "--precision", "bf16", "--steps",
+                               5 if name == "steps" else 1, stdin=json.dumps(scenario))
+                self.assertEqual(result.code, 0, result.out + result.err)
+                self.assertIn("SAME", result.out)
 
     def test_a_transport_changes_no_bit(self):
         # Collectives add in the order of their rounds, whoever carries the bytes.
