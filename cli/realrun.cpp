@@ -66,6 +66,19 @@ void require_blocks_alike(const Strategy& s) {
                 "switch these off, or set strategy.tp to 1");
 }
 
+/// A rank's part of a sequence has slots of its own with each expert, and so drops other tokens
+/// than the whole sequence does.
+void require_same_drops(const Scenario& s) {
+  const Mesh& mesh = s.strategy.mesh;
+  const bool splits_tokens = mesh.size_of(kContextAxes) > 1 ||
+                             (s.strategy.sequence_parallel && mesh.size_of(kTensorAxes) > 1);
+  if (s.workload.capacity_factor == 0 || !splits_tokens) return;
+  throw refusal("G028", "parts of a sequence drop other tokens than the whole sequence does",
+                "workload.capacity_factor",
+                "no dropped tokens with strategy.cp or strategy.sequence_parallel",
+                "set workload.capacity_factor to 0, or verify without these two");
+}
+
 /// The plan in one precision, and what it must agree with.
 struct VerifiedPlan {
   RunPrecision precision = RunPrecision::kFp64;
@@ -74,6 +87,7 @@ struct VerifiedPlan {
 
 std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& options) {
   require_blocks_alike(scenario.strategy);
+  require_same_drops(scenario);
   require_few_passes(scenario, 1, options.steps, kMostPasses);  // as unsharded
   const Workload asked = scenario.workload;
   std::vector<VerifiedPlan> out;

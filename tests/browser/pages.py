@@ -34,6 +34,8 @@ COMMANDS = {
                   "--set", "training.tokens=1e12"],
     "run-does-not-fit": ["run", "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json",
                          "--set", "workload.micro_batch=2"],
+    "run-nearly-full": ["run", "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json",
+                        "--set", "workload.sequence_length=11520"],
     "run-never-fits": ["run", "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json",
                        "--set", "model=llama-3.1-405b"],
     "run-flow": ["run", "scenarios/tiny/tiny-8xh100.json", "--network", "flow"],

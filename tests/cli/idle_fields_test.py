@@ -135,6 +135,14 @@ class IdleFields(CommandTest):
             with self.subTest(path=path, value=value):
                 self.assertNotIn("W001", self.run_of(changed(base, path, value)).err)
 
+    def test_what_the_command_line_sets_is_told_once(self):
+        idle = ["--set", "kernels.softmax=eager", "--set", "strategy.pipeline.scatter_gather=true",
+                "--set", "workload.global_batch=64"]
+        told = plait("run", "-", *idle, stdin=json.dumps(BASES["replicas"])).err
+        self.assertEqual(told.count("W001"), 2, told)
+        self.assertEqual(told.count("W002"), 1, told)
+        self.assertIn("W002: --set workload.global_batch=64 changes nothing", told)
+
     def test_no_token_is_dropped_where_there_are_no_experts(self):
         # It is in nothing but the warning: MFU counts what it counts without it.
         dropping = self.run_of(changed(BASES["replicas"], "workload.capacity_factor", 1.5))
