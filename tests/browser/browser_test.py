@@ -214,6 +214,15 @@ class Pages(unittest.TestCase):
         self.assertIn("rank 0", tip)
         self.assertIn("layer", tip)
 
+    def test_the_stage_of_a_trace_is_the_only_one_and_its_calls_are_whole(self):
+        self.load("profile")
+        text = self.browser.run("return document.querySelector('#timeline').textContent")
+        self.assertIn("1 of 2 stages, ", text)
+        self.assertNotIn("among them", text)
+        calls = self.browser.run("return [...document.querySelectorAll('[data-format=calls]')]"
+                                 ".map(e => e.textContent)")
+        self.assertIn("16", calls)
+
     def test_search_counts_the_ops_that_the_document_has(self):
         self.load("run")
         self.browser.type("#timeline-search", "adam")

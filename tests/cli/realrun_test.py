@@ -98,6 +98,31 @@ class Realrun(CommandTest):
                 self.assertEqual(result.code, 0, result.out + result.err)
                 self.assertIn("SAME", result.out)
 
+    def test_a_verified_scenario_is_written_for_programs_too(self):
+        call = ["realrun", SMALL, "--verify", "--precision", "fp64,fp32"]
+        result = plait(*call, "--format", "json").json()
+        self.assertEqual([c["precision"] for c in result["cases"]], ["fp64", "fp32"])
+        for case in result["cases"]:
+            self.assertEqual((case["strategy"], case["ranks"]), ("tiny-8xh100", 8))
+            self.assertLessEqual(case["gradient_error"], case["allowed_gradient_error"])
+            self.assertTrue(case["passed"])
+        rows = list(csv.DictReader(io.StringIO(plait(*call, "--format", "csv").out)))
+        self.assertEqual([r["passed"] for r in rows], ["true", "true"])
+
+    def test_options_without_effect_are_refused(self):
+        for options, told in ((["--steps", "5"], "--steps requires --verify or --matrix"),
+                              (["--precision", "bf16"], "--precision requires --verify"),
+                              (["--tf32"], "--backend cpu excludes --tf32"),
+                              (["--verify", "--tf32"], "--backend cpu excludes --tf32"),
+                              (["--graphs", "on"], "--graphs on requires --backend cuda")):
+            with self.subTest(options):
+                result = plait("realrun", SMALL, *options)
+                self.assertEqual((result.code, told in result.err), (2, True), result.err)
+        for option in (["--set", "workload.micro_batch=2"], ["--network", "flow"]):
+            result = plait("realrun", "--matrix", "--cases", "zero 1", *option)
+            self.assertEqual(result.code, 2)
+            self.assertIn("--matrix excludes --set and --network", result.err)
+
     def test_a_transport_changes_no_bit(self):
         # Collectives add in the order of their rounds, whoever carries the bytes.
         call = ["realrun", SMALL, "--verify", "--precision", "fp64,bf16", "--steps", "2"]
