@@ -143,6 +143,16 @@ class IdleFields(CommandTest):
         self.assertEqual(told.count("W002"), 1, told)
         self.assertIn("W002: --set workload.global_batch=64 changes nothing", told)
 
+    def test_a_comparison_tells_of_which_rows(self):
+        path = self.file("replicas.json", json.dumps(BASES["replicas"]))
+        told = plait("compare", path, "-L", "kernels.softmax=fused,eager").err
+        self.assertEqual(told.strip(), "warning: W001: kernels.softmax has no effect: attention is "
+                                       "fused (softmax=eager)")
+        told = plait("compare", path, "-L", "strategy.tp=2,4",
+                     "--set", "kernels.softmax=eager").err
+        self.assertEqual(told.count("W001"), 1, told)
+        self.assertNotIn("(", told)
+
     def test_no_token_is_dropped_where_there_are_no_experts(self):
         # It is in nothing but the warning: MFU counts what it counts without it.
         dropping = self.run_of(changed(BASES["replicas"], "workload.capacity_factor", 1.5))
