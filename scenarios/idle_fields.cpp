@@ -33,6 +33,11 @@ struct IdleFacts {
       std::max<std::int64_t>(1, s.strategy.replicas() * s.workload.micro_batch);
 };
 
+/// Whether a layer of the model has one of `parts` (model.layer_pattern).
+bool has_part(const Model& m, const char* parts) {
+  return m.layer_pattern.empty() || m.layer_pattern.find_first_of(parts) != std::string::npos;
+}
+
 bool has_states(const Model& m) {
   return m.layer_pattern.find_first_of("MmGg") != std::string::npos;
 }
@@ -49,6 +54,9 @@ IdleRules of_model(const IdleFacts& f) {
       {"model.shared_expert_gate", !f.experts && m.shared_expert_gate, kNoExperts},
       {"model.first_dense_layers", !f.experts && m.first_dense_layers > 0, kNoExperts},
       {"model.moe_every", !f.experts && m.moe_every > 1, kNoExperts},
+      {"model.attention_window",
+       m.attention_window >= f.s.workload.sequence_length && f.s.workload.sequence_length > 0,
+       "no sequence is longer"},
       {"model.full_attention_first", sees_all && m.full_attention_first > 0, window},
       {"model.full_attention_every", sees_all && m.full_attention_every > 0, window},
       {"model.state_size", no_states && m.state_size > 0, kNoStates},
@@ -203,13 +211,17 @@ IdleRules of_axes(const IdleFacts& f) {
 IdleRules of_attention_kernels(const IdleFacts& f) {
   const Kernels& k = f.s.kernels;
   const Model& m = f.s.model;
-  const bool fused = f.s.workload.flash_attention;
+  const bool fused = f.s.workload.flash_attention, attends = has_part(m, "*a");
+  const std::string_view none = "no layer of the model has attention";
   const std::string_view spelled_out = "workload.flash_attention is false";
   const bool shares = m.kv_heads < m.heads && m.kv_lora_rank == 0;
   const bool rings = f.part.cp > 1 && f.part.context.rings();
   return {
-      {"kernels.attention", k.attention != FlashKernel::kNewest && !fused, spelled_out},
-      {"kernels.packing", k.packing != Fusion::kFused && !fused, spelled_out},
+      {"kernels.attention", k.attention != FlashKernel::kNewest && !(fused && attends),
+       attends ? spelled_out : none},
+      {"kernels.packing", k.packing != Fusion::kFused && !(fused && attends),
+       attends ? spelled_out : none},
+      {"kernels.qkv", k.qkv != Fusion::kFused && !attends, none},
       {"kernels.softmax", k.softmax != Fusion::kFused && fused, "attention is fused"},
       {"kernels.shared_keys", k.shared_keys != Fusion::kFused && (!fused || !shares),
        fused ? "query heads share no keys" : spelled_out},
@@ -232,13 +244,14 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
   const bool sums = f.part.tp > 1 && !f.part.sequence_parallel;
   const bool in_shards =
       f.part.zero_stage >= 2 && !f.part.fsdp_options.sums_whole(f.part.zero_stage, f.part.pp);
+  const bool gated = m.gated_mlp && has_part(m, "-magE");
   const std::string_view no_gates = "the model has no gated MLP";
   return {
-      {"kernels.gate", k.gate != Fusion::kFused && !m.gated_mlp, no_gates},
+      {"kernels.gate", k.gate != Fusion::kFused && !gated, no_gates},
       {"kernels.gate", k.gate != Fusion::kFused && m.gated_mlp && experts_alone,
        "experts' gate and up are one product"},
-      {"kernels.activation", k.activation != Fusion::kFused && !m.gated_mlp, no_gates},
-      {"kernels.clamp", k.clamp != Fusion::kFused && !m.gated_mlp, no_gates},
+      {"kernels.activation", k.activation != Fusion::kFused && !gated, no_gates},
+      {"kernels.clamp", k.clamp != Fusion::kFused && !gated, no_gates},
       {"kernels.input_sums", k.input_sums != Fusion::kFused && !sums,
        "no input's gradient is summed over tp"},
       {"kernels.sequence", k.sequence != Fusion::kFused && !f.part.sequence_parallel,
@@ -250,7 +263,7 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
       {"kernels.amax", k.amax != Fusion::kFused && !f.s.workload.precision.narrows(),
        "no product is narrowed"},
       {"kernels.gradient_sum",
-       k.gradient_sum != Fusion::kFused && (f.microbatches == 1 || in_shards),
+       k.gradient_sum != Fusion::kFused && (f.microbatches == 1 || in_shards) && !m.tied_embeddings,
        f.microbatches == 1 ? "a step has one microbatch" : "shards of gradients are summed"},
   };
 }

@@ -24,6 +24,9 @@ BASES = {
     "context": scenario("llama-3.1-8b", {"cp": 4, "fsdp": 4}, global_batch=16),
     "experts": scenario(MIXTURE, {"ep": 8}),
     "all experts": scenario(MIXTURE, {"zero_stage": 1}),
+    "states": scenario("mamba2-1.3b", {"fsdp": 8}, sequence_length=512),
+    "encoder": scenario({"preset": "bert-large", "dropout": 0}, {"tp": 2, "fsdp": 8},
+                        sequence_length=512),
     "latents": scenario({"preset": "deepseek-v3", "layers": 4, "first_dense_layers": 1},
                         {"ep": 8, "pp": 2}),
 }
@@ -94,7 +97,9 @@ FIELDS = {
 
 # Nothing is said: nothing goes on that a host could hold up; frameworks' files have it anyway.
 UNSAID = {("one device", "host.waits_for_passes"), ("shards", "strategy.data.bucket"),
-          ("context", "strategy.data.bucket")}
+          ("context", "strategy.data.bucket"), ("states", "strategy.data.bucket"),
+          ("encoder", "strategy.data.bucket"), ("states", "workload.flash_attention"),
+          ("states", "strategy.recompute.kind")}
 
 
 def numbers(result):
