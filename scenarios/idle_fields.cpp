@@ -17,6 +17,7 @@ using IdleRules = std::vector<IdleRule>;
 
 constexpr std::string_view kNoExperts = "the model has no experts";
 constexpr std::string_view kNoStates = "no layer of the model has states";
+constexpr std::string_view kNoAttention = "no layer of the model has attention";
 constexpr std::string_view kOneReplica = "there is one replica";
 constexpr std::string_view kNotSharded = "no parameters are sharded";
 constexpr std::string_view kAnalytic = "network is \"analytic\"";
@@ -139,7 +140,9 @@ IdleRules of_pipeline(const IdleFacts& f) {
 
 IdleRules of_recomputation(const IdleFacts& f) {
   const RecomputeOptions& r = f.part.recompute;
+  const bool attends = has_part(f.s.model, "*a");
   return {
+      {"strategy.recompute", r.kind == Recompute::kSelective && !attends, kNoAttention},
       {"strategy.recompute.head", r.head && r.kind != Recompute::kFull, "kind is not \"full\""},
       {"strategy.recompute.unread", r.unread && r.kind != Recompute::kOps, "kind is not \"ops\""},
   };
@@ -212,16 +215,16 @@ IdleRules of_attention_kernels(const IdleFacts& f) {
   const Kernels& k = f.s.kernels;
   const Model& m = f.s.model;
   const bool fused = f.s.workload.flash_attention, attends = has_part(m, "*a");
-  const std::string_view none = "no layer of the model has attention";
   const std::string_view spelled_out = "workload.flash_attention is false";
   const bool shares = m.kv_heads < m.heads && m.kv_lora_rank == 0;
   const bool rings = f.part.cp > 1 && f.part.context.rings();
   return {
       {"kernels.attention", k.attention != FlashKernel::kNewest && !(fused && attends),
-       attends ? spelled_out : none},
+       attends ? spelled_out : kNoAttention},
       {"kernels.packing", k.packing != Fusion::kFused && !(fused && attends),
-       attends ? spelled_out : none},
-      {"kernels.qkv", k.qkv != Fusion::kFused && !attends, none},
+       attends ? spelled_out : kNoAttention},
+      {"kernels.qkv", k.qkv != Fusion::kFused && !attends, kNoAttention},
+      {"workload.flash_attention", !fused && !attends, kNoAttention},
       {"kernels.softmax", k.softmax != Fusion::kFused && fused, "attention is fused"},
       {"kernels.shared_keys", k.shared_keys != Fusion::kFused && (!fused || !shares),
        fused ? "query heads share no keys" : spelled_out},

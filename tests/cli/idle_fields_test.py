@@ -98,8 +98,7 @@ FIELDS = {
 # Nothing is said: nothing goes on that a host could hold up; frameworks' files have it anyway.
 UNSAID = {("one device", "host.waits_for_passes"), ("shards", "strategy.data.bucket"),
           ("context", "strategy.data.bucket"), ("states", "strategy.data.bucket"),
-          ("encoder", "strategy.data.bucket"), ("states", "workload.flash_attention"),
-          ("states", "strategy.recompute.kind")}
+          ("encoder", "strategy.data.bucket")}
 
 
 def numbers(result):
