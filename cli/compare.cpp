@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -142,6 +144,36 @@ std::vector<ComparedRow> evaluate_all(const std::vector<ComparedTask>& tasks, in
   return out;
 }
 
+/// "(tp=1, tp=2 and 4 more)"; "" where it is all of them.
+std::string labels_text(const std::vector<std::string>& labels, std::size_t all) {
+  constexpr std::size_t kNamed = 3;
+  if (labels.size() == all) return "";
+  const std::vector<std::string> named(
+      labels.begin(),
+      labels.begin() + static_cast<std::ptrdiff_t>(std::min(kNamed, labels.size())));
+  const std::size_t more = labels.size() - named.size();
+  return fmt::format(" ({}{})", fmt::join(named, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+/// What is to be known of the rows, each once, and of which rows.
+std::vector<std::string> warnings_of(const std::vector<ComparedScenario>& candidates) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  std::size_t planned = 0;
+  for (const ComparedScenario& c : candidates) {
+    if (!c.report) continue;
+    ++planned;
+    for (const std::string& warning : c.report->run.warnings) {
+      auto at = std::ranges::find(found, warning, [](const auto& f) { return f.first; });
+      if (at == found.end()) at = found.insert(found.end(), {warning, {}});
+      at->second.push_back(c.label);
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [warning, labels] : found) out.push_back(warning + labels_text(labels, planned));
+  return out;
+}
+
 std::string rendered(const std::vector<ComparedScenario>& candidates, const OutputOptions& output) {
   switch (output.kind()) {
     case Format::kJson: return comparison_json(candidates);
@@ -182,6 +214,7 @@ int compare(const CompareOptions& options, const std::string& command_line) {
   std::vector<ComparedScenario> candidates;
   for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
   save_page(options.html, candidates, rows, command_line);
+  print_warnings(warnings_of(candidates));
   print_result(options.output, rendered(candidates, options.output));
   if (!reference_of(candidates)) {
     std::vector<std::string> reasons;

@@ -1,4 +1,4 @@
-// plait realrun --matrix: strategy x ranks x precision x result, as text, JSON or CSV.
+// plait realrun --matrix: strategy x ranks x precision x result.
 
 #include <fmt/format.h>
 
@@ -7,12 +7,11 @@
 #include "cli/commands.h"
 #include "cli/realrun.h"
 #include "core/error.h"
-#include "reports/csv.h"
-#include "reports/json_tree.h"
 
 #if PLAIT_HAS_REALRUN
 #include "cli/backend.h"
 #include "cli/progress.h"
+#include "cli/verified_rows.h"
 #include "plan/refusal.h"
 #include "realrun/matrix.h"
 #endif
@@ -23,12 +22,8 @@ namespace plait {
 
 namespace {
 
-Bytes largest(const std::vector<Bytes>& bytes) {
-  return *std::max_element(bytes.begin(), bytes.end());
-}
-
 std::string memory_text(const Verification& v) {
-  if (v.memory_as_planned()) return fmt::format("{} B", largest(v.held).value);
+  if (v.memory_as_planned()) return fmt::format("{} B", most_held(v).value);
   return "NOT AS PLANNED";
 }
 
@@ -53,42 +48,10 @@ std::string to_text(const std::vector<MatrixRow>& rows, int steps) {
                    passed, rows.size(), steps, steps == 1 ? "" : "s");
 }
 
-std::string to_json(const std::vector<MatrixRow>& rows, int steps) {
-  nlohmann::ordered_json tree;
-  tree["steps"] = steps;
-  nlohmann::ordered_json& list = tree["cases"] = nlohmann::ordered_json::array();
+std::vector<VerifiedRow> named(const std::vector<MatrixRow>& rows) {
+  std::vector<VerifiedRow> out;
   for (const MatrixRow& r : rows) {
-    const Verification& v = r.result;
-    list.push_back({{"strategy", r.of->name},
-                    {"ranks", v.ranks},
-                    {"precision", name_of(r.precision)},
-                    {"gradient_error", v.whole_error},
-                    {"allowed_gradient_error", r.allowed.whole},
-                    {"worst_error", v.worst_error},
-                    {"allowed_error", r.allowed.error},
-                    {"worst_tensor", v.worst_tensor},
-                    {"worst_cosine", v.worst_cosine},
-                    {"loss_error", v.loss_error},
-                    {"weight_error", v.weight_error},
-                    {"peak_memory_bytes", largest(v.held).value},
-                    {"memory_as_planned", v.memory_as_planned()},
-                    {"replicas_agree", v.replicas_agree},
-                    {"passed", r.passed}});
-  }
-  return json_text(tree);
-}
-
-std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
-  std::string out =
-      csv_row({"strategy", "ranks", "precision", "steps", "gradient_error", "worst_error",
-               "worst_cosine", "peak_memory_bytes", "memory_as_planned", "passed"});
-  for (const MatrixRow& r : rows) {
-    const Verification& v = r.result;
-    out += csv_row({r.of->name, fmt::format("{}", v.ranks), std::string(name_of(r.precision)),
-                    fmt::format("{}", steps), fmt::format("{}", v.whole_error),
-                    fmt::format("{}", v.worst_error), fmt::format("{}", v.worst_cosine),
-                    fmt::format("{}", largest(v.held).value),
-                    fmt::format("{}", v.memory_as_planned()), fmt::format("{}", r.passed)});
+    out.push_back({r.of->name, r.precision, r.result, r.allowed, r.passed});
   }
   return out;
 }
@@ -159,8 +122,8 @@ int run_matrix(const RealrunOptions& options) {
   progress.finish();
   switch (options.output.kind()) {
     case Format::kText: print_result(options.output, to_text(rows, options.steps)); break;
-    case Format::kJson: print_result(options.output, to_json(rows, options.steps)); break;
-    case Format::kCsv: print_result(options.output, to_csv(rows, options.steps)); break;
+    case Format::kJson: print_result(options.output, to_json(named(rows), options.steps)); break;
+    case Format::kCsv: print_result(options.output, to_csv(named(rows), options.steps)); break;
   }
   return std::ranges::all_of(rows, &MatrixRow::passed) ? kYes : kNo;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -24,6 +25,7 @@
 #include "reports/new_file.h"
 #include "reports/text.h"
 #include "reports/trace.h"
+#include "scenarios/overrides.h"
 
 namespace plait {
 namespace {
@@ -82,6 +84,14 @@ void save_page(const RunCommandOptions& options, const Scenario& scenario, const
   save_page(options.html, page);
 }
 
+/// Whether W001 says it of the field, or of the object that it is in.
+bool is_told(const std::vector<std::string>& warnings, const std::string& path) {
+  return std::ranges::any_of(warnings, [&path](const std::string& w) {
+    const std::string field = w.substr(0, w.find(" has no effect"));
+    return ("W001: " + path + ".").starts_with(field + ".");
+  });
+}
+
 int run(const RunCommandOptions& options, const std::string& command_line) {
   if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const std::string& file = options.scenario.file;
@@ -97,7 +107,9 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
     whole = predict(scenario, how, facts);
   }
   Reported out = whole ? *whole : report_of(scenario, costs_of(scenario), facts);
-  for (const std::size_t i : idle_overrides(options.scenario.overrides(), text, out, how.unfold)) {
+  const std::vector<Override> sets = options.scenario.overrides();
+  for (const std::size_t i : idle_overrides(sets, text, out, how.unfold)) {
+    if (is_told(out.report.run.warnings, canonical_path(sets[i].first))) continue;
     out.report.run.warnings.push_back(
         fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
   }
@@ -109,7 +121,7 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
   std::optional<Changes> changes;
   if (options.changes || !options.html.empty()) {
     ProgressLine line;
-    changes = changes_of(text, options.scenario.overrides(), scenario, out.report, options.jobs,
+    changes = changes_of(text, sets, scenario, out.report, options.jobs,
                          line.watch("changes of the layout"));
   }
   if (!options.html.empty()) save_page(options, scenario, *whole, *changes);

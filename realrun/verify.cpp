@@ -83,6 +83,9 @@ bool is_float(DType t) { return t == DType::kBf16 || t == DType::kFp32; }
 struct Roundings {
   double squares = 0;    // of the relative errors that few bits make of gradients
   bool chooses = false;  // between experts
+  /// Layers in which a value that is off by e of its size puts so many times e of the terms of a
+  /// gradient on the other side of a jump.
+  double jumps = 0;
 };
 // Rounding to q integers a side errs by up to half a scale, evenly: rms m / (q sqrt(12)), where m
 // is the largest magnitude of the block, which is 4 times its rms at most (of 10^4 normal numbers
@@ -97,15 +100,19 @@ struct Roundings {
 Roundings roundings_of(const Plan& plan) {
   constexpr double kOfScale = 4 / 3.4641;  // m / rms / sqrt(12)
   constexpr double kOfNvfp4 = 0.106;
+  constexpr double kOfChoice = 1.5, kOfSign = 0.32;  // docs/models/realrun.md
   const double products = 2 * (4 * static_cast<double>(plan.layers) + 1);
   Roundings out;
   std::set<TensorId> weights, gradients;
   bool narrow = false;  // products read nvfp4 that is rounded
+  bool signs = false;   // ReLU
   for (const Block& block : plan.blocks) {
     for (const Op& op : block.ops) {
       const Compute* c = std::get_if<Compute>(&op.body);
       const Route* route = c ? std::get_if<Route>(c) : nullptr;
       out.chooses |= route && route->chosen < route->experts;
+      const Activation* activation = c ? std::get_if<Activation>(c) : nullptr;
+      signs |= activation && activation->kind == ActivationKind::kRelu;
       const Cast* cast = c ? std::get_if<Cast>(c) : nullptr;
       narrow |= cast && cast->to == DType::kNvfp4 && cast->from == DType::kBf16;
       if (cast == nullptr || cast->from != DType::kInt8) continue;
@@ -116,6 +123,8 @@ Roundings roundings_of(const Plan& plan) {
   if (narrow) out.squares += 2 * 2 * std::pow(kOfNvfp4, 2) * products;
   if (!weights.empty()) out.squares += std::pow(2 * kOfScale / 127, 2) * products;
   const auto units = static_cast<double>(unit_buffers(plan).size());
+  out.jumps =
+      static_cast<double>(plan.layers) * ((out.chooses ? kOfChoice : 0) + (signs ? kOfSign : 0));
   out.squares += std::pow(2 * kOfScale / 7, 2) * static_cast<double>(gradients.size()) / units;
   return out;
 }
@@ -203,19 +212,40 @@ Tolerance tolerance_of(RunPrecision precision, int steps) {
   return {};
 }
 
-// A token whose best experts' logits are nearly equal chooses others where these are rounded
-// otherwise: of T tokens' terms in a gradient, which add up as sqrt(T), one is another. Every
-// gradient before the choice knows of it.
+namespace {
+
+/// From there on a tensor that misses an addend would pass: one of two that are alike makes 0.5 of
+/// it, and of two that have nothing in common 0.7.
+constexpr double kMostOfAll = 0.5, kMostOfOne = 0.7;
+
+// What is rounded otherwise makes what comes behind it round otherwise, so errors grow with the
+// square root of the layers; and those of a step's weights are of one sign in the next, so that
+// they grow as the steps. Where values jump, some terms of a gradient are others, which add up as
+// the square root of their number: where experts are chosen, those of one of T tokens at least.
+Tolerance grown(Tolerance base, const Roundings& found, const Plan& plan, int steps) {
+  constexpr double kTypical = 0.4;  // of what is allowed
+  constexpr double kLayers = 4;     // that a tolerance is for
+  const double smooth =
+      base.whole * steps * std::sqrt(std::max(1.0, static_cast<double>(plan.layers) / kLayers));
+  const double one_token = found.chooses ? 1 / static_cast<double>(plan.tokens_per_step) : 0;
+  const double jumps = std::sqrt(kTypical * smooth * found.jumps + one_token);
+  const double whole = smooth + jumps, error = std::max(base.error, smooth) + jumps;
+  base.vague = whole > kMostOfAll || error > kMostOfOne;
+  base.whole = std::min(whole, kMostOfAll), base.error = std::min(error, kMostOfOne);
+  // A tensor that is off by e at random.
+  base.cosine = std::min(base.cosine, 1 / std::sqrt(1 + base.error * base.error));
+  return base;
+}
+
+}  // namespace
+
 Tolerance tolerance_of(RunPrecision precision, const Plan& plan, int steps) {
   const Roundings found = roundings_of(plan);
-  double squares = found.squares;
-  if (found.chooses && precision == RunPrecision::kBf16) {
-    squares += 1 / static_cast<double>(plan.tokens_per_step);
-  }
   Tolerance out = tolerance_of(precision, steps);
-  if (squares == 0) return out;
-  out.whole += std::sqrt(squares), out.error += std::sqrt(squares);
-  out.cosine = std::min(out.cosine, 1 / std::sqrt(1 + squares) - 1e-3);
+  if (precision == RunPrecision::kBf16) out = grown(out, found, plan, steps);
+  if (found.squares == 0) return out;
+  out.whole += std::sqrt(found.squares), out.error += std::sqrt(found.squares);
+  out.cosine = std::min(out.cosine, 1 / std::sqrt(1 + found.squares) - 1e-3);
   out.weights = 0;
   return out;
 }

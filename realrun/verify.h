@@ -40,10 +40,13 @@ struct Tolerance {
   /// Relative L2 error of weights after the steps; 0: not compared, since Adam normalises
   /// gradients and makes a whole step of one that is nothing but rounding errors.
   double weights = 0;
+  /// More may be off in bf16 than what is allowed, beyond which wrong gradients would pass.
+  bool vague = false;
 };
 /// Of the last of `steps` optimizer steps.
 Tolerance tolerance_of(RunPrecision precision, int steps = 1);
-/// The same, and what the plan's quantised exchanges and, in bf16, its choice of experts may add.
+/// The same, and what the plan's quantised exchanges and, in bf16, its layers, steps and jumps (a
+/// choice of experts, ReLU) may add.
 Tolerance tolerance_of(RunPrecision precision, const Plan& plan, int steps);
 
 /// What the plan of a strategy is compared with: one rank, and where parameter servers apply

@@ -26,7 +26,7 @@ std::string class_lines(const RealrunReport& r) {
     out += fmt::format("{:<{}}  {:>6}  {:>9}", c.name, width, c.ops, human_time(c.measured_s));
     out += predicted ? fmt::format("  {:>9}  {:>10}  {:>6}\n", human_time(c.predicted_s),
                                    human_change(change(c.predicted_s, c.measured_s)),
-                                   human_percent(c.mean_log_error))
+                                   c.mean_log_error ? human_percent(*c.mean_log_error) : "-")
                      : "\n";
   }
   return out;
@@ -106,7 +106,8 @@ std::string to_json(const RealrunReport& r) {
   for (const ClassResidual& c : r.classes) {
     nlohmann::ordered_json row = {{"op", c.name}, {"ops", c.ops}, {"measured_s", c.measured_s}};
     if (r.predicted_step_s) {
-      row["predicted_s"] = c.predicted_s, row["mean_log_error"] = c.mean_log_error;
+      row["predicted_s"] = c.predicted_s;
+      if (c.mean_log_error) row["mean_log_error"] = *c.mean_log_error;
     }
     tree["classes"].push_back(std::move(row));
   }
@@ -122,9 +123,10 @@ std::string to_json(const RealrunReport& r) {
 std::string to_csv(const RealrunReport& r) {
   std::string out = csv_row({"op", "ops", "measured_s", "predicted_s", "mean_log_error"});
   for (const ClassResidual& c : r.classes) {
-    out += csv_row({c.name, fmt::format("{}", c.ops), fmt::format("{}", c.measured_s),
-                    r.predicted_step_s ? fmt::format("{}", c.predicted_s) : "",
-                    r.predicted_step_s ? fmt::format("{}", c.mean_log_error) : ""});
+    out += csv_row(
+        {c.name, fmt::format("{}", c.ops), fmt::format("{}", c.measured_s),
+         r.predicted_step_s ? fmt::format("{}", c.predicted_s) : "",
+         r.predicted_step_s && c.mean_log_error ? fmt::format("{}", *c.mean_log_error) : ""});
   }
   return out;
 }

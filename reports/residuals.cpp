@@ -43,7 +43,8 @@ std::vector<ClassResidual> residuals(const Plan& plan, const Timeline& predicted
                   const double expected = to_seconds(track.end[i] - track.start[i]).value;
                   ++r.ops, r.measured_s += measured, r.predicted_s += expected;
                   if (measured < kShortest || expected < kShortest) return;
-                  r.mean_log_error += std::abs(std::log(expected / measured));
+                  const double sum = r.mean_log_error.value_or(0);
+                  r.mean_log_error = sum + std::abs(std::log(expected / measured));
                   ++compared[name];
                 });
   }
@@ -52,7 +53,7 @@ std::vector<ClassResidual> residuals(const Plan& plan, const Timeline& predicted
   for (auto& [name, r] : by_name) {
     r.name = name;
     r.measured_s /= tracks, r.predicted_s /= tracks;
-    if (compared[name] > 0) r.mean_log_error /= static_cast<double>(compared[name]);
+    if (r.mean_log_error) *r.mean_log_error /= static_cast<double>(compared[name]);
     out.push_back(r);
   }
   std::ranges::stable_sort(out, std::ranges::greater{}, &ClassResidual::measured_s);

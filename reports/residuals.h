@@ -1,6 +1,7 @@
 #pragma once
 // Predicted against measured, op by op and by class of op.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct ClassResidual {
   std::string name;
   std::int64_t ops = 0;                    // on all tracks
   double measured_s = 0, predicted_s = 0;  // sums of durations; mean over the tracks
-  double mean_log_error = 0;               // mean |log(predicted / measured)| per op
+  /// Mean |log(predicted / measured)| per op; none where all are too short to compare.
+  std::optional<double> mean_log_error;
 };
 
 /// Both timelines have a track for each rank, in the same order. `measured_s` are durations per

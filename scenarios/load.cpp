@@ -11,6 +11,7 @@
 #include "plan/strategies/stage_tp.h"
 #include "scenarios/file_kind.h"
 #include "scenarios/framework.h"
+#include "scenarios/idle_fields.h"
 #include "scenarios/names_elsewhere.h"
 #include "scenarios/open.h"
 #include "scenarios/overrides.h"
@@ -57,44 +58,34 @@ void resolve_precision(const Json* json, Precision& p) {
                     "leave workload.precision.matmul out, or set it to \"fp8\" or \"nvfp4\""});
 }
 
-void warn_of_idle_narrowing(const Precision& p, std::vector<std::string>& warnings) {
-  if (p.narrows()) return;
-  for (const auto& [name, layers] :
-       {std::pair("plain_first", p.plain_first), std::pair("plain_last", p.plain_last)}) {
-    if (layers == 0) continue;
-    warnings.push_back(
-        fmt::format("W001: workload.precision.{} has no effect: no product is narrowed", name));
-  }
-  if (p.narrow_weights == NarrowWeights::kNone) return;
-  warnings.emplace_back(
-      "W001: workload.precision.narrow_weights has no effect: no product is narrowed");
-}
+/// Paths that the framework of a scenario filled in.
+using FilledIn = std::vector<std::string>;
 
-/// Where the fields of a document are from.
-struct Origins {
-  std::vector<std::string> strategy;   // members that it has itself
-  std::vector<std::string> framework;  // paths that its framework filled in
-  bool is_frameworks(const std::string& path) const {
-    return std::ranges::find(framework, path) != framework.end();
+/// W001.
+void warn_of_idle_fields(const Json& root, const FilledIn& filled_in, const ScenarioParts& parts,
+                         Scenario& out) {
+  std::vector<std::string> idle = idle_fields(root, filled_in, parts, out);
+  if (const Json* strategy = root.find("strategy"); strategy != nullptr && out.serving) {
+    std::vector<std::string> written;
+    for (const Json* member : strategy->children()) {
+      if (says_itself(root, filled_in, "strategy." + member->key()))
+        written.push_back(member->key());
+    }
+    for (std::string& w : idle_in_serving(written)) idle.push_back(std::move(w));
   }
-};
-
-/// Members of the strategy.
-std::vector<std::string> strategy_keys(const Json& root) {
-  std::vector<std::string> out;
-  if (const Json* strategy = root.find("strategy")) {
-    for (const Json* member : strategy->children()) out.push_back(member->key());
-  }
-  return out;
+  for (std::string& w : idle) out.warnings.push_back(std::move(w));
 }
 
 /// A framework's times are those of a DGX H100's host. All ranks have hosts of the same speed: the
 /// slowest.
-void resolve_host(const Json* host, const Origins& origins, const Cluster& cluster, Host& out) {
+void resolve_host(const Json* host, const FilledIn& filled_in, const Cluster& cluster, Host& out) {
   double slowdown = cluster.host_slowdown;
   for (const OtherKind& other : cluster.others) slowdown = std::max(slowdown, other.host_slowdown);
-  const bool launches = origins.is_frameworks("host.launch_time");
-  const bool collectives = origins.is_frameworks("host.collective_time");
+  const auto is_frameworks = [&filled_in](const char* path) {
+    return std::ranges::find(filled_in, path) != filled_in.end();
+  };
+  const bool launches = is_frameworks("host.launch_time");
+  const bool collectives = is_frameworks("host.collective_time");
   if (launches) out.launch_time *= slowdown;
   const bool none = host == nullptr || host->find("collective_time") == nullptr;
   if (none || (collectives && !launches)) {
@@ -115,42 +106,6 @@ void require_graphs(const Host& host, const Model& model) {
                     "host.waits_for_routing = false",
                     "set host.routing_graph to true for a graph of what comes before the wait, or "
                     "workload.capacity_factor to pad experts' tokens"});
-}
-
-void warn_of_idle_adapters(const LowRankAdapters& lora, std::vector<std::string>& warnings) {
-  if (lora.any() && !lora.quantizes() && !lora.double_quantized)
-    warnings.emplace_back(
-        "W001: workload.lora.double_quantized has no effect: frozen matrices are not quantised");
-  if (lora.any() || lora == LowRankAdapters{}) return;
-  warnings.emplace_back("W001: workload.lora has no effect: its rank is 0");
-}
-
-void warn_of_idle_documents(const Documents& d, std::vector<std::string>& warnings) {
-  const bool are_said = d.packing != Packing::kNone;
-  if (are_said == d.have_length()) return;
-  warnings.emplace_back(std::string("W001: workload.documents has no effect: ") +
-                        (are_said ? "documents have no length" : "packing is \"none\""));
-}
-
-void warn_of_idle_states(const Json& root, const Model& m, std::vector<std::string>& warnings) {
-  const bool has_states = m.layer_pattern.find_first_of("MmGg") != std::string::npos;
-  if (has_states || root.find_path("serving.state_cache") == nullptr) return;
-  warnings.emplace_back(
-      "W001: serving.state_cache has no effect: no layer of the model has states");
-}
-
-void warn_of_idle_experts(const Json& root, const Model& m, std::vector<std::string>& warnings) {
-  if (m.experts > 0 || root.find_path("serving.expert_weights") == nullptr) return;
-  warnings.emplace_back("W001: serving.expert_weights has no effect: the model has no experts");
-}
-
-/// A framework has one for what it trains.
-void warn_of_idle_exchange(Scenario& s, const Origins& origins) {
-  const bool deepep = s.kernels.exchange == Dispatcher::kDeepEp;
-  if (!s.serving || !deepep || origins.is_frameworks("kernels.exchange")) return;
-  s.warnings.emplace_back(
-      "W001: kernels.exchange has no effect: served tokens reach experts by all_gather and "
-      "reduce_scatter");
 }
 
 /// Of a device that has matrix units, but none for bf16, which is the default.
@@ -190,10 +145,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   }
   out.workload = parts.workload;
   if (root.find("training") != nullptr) out.training = parts.training;
-  warn_of_idle_documents(out.workload.documents, out.warnings);
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
-  warn_of_idle_narrowing(out.workload.precision, out.warnings);
-  warn_of_idle_adapters(out.workload.lora, out.warnings);
 }
 
 void resolve_machine(const Json& root, ScenarioParts& parts, Scenario& out) {
@@ -218,7 +170,7 @@ void resolve_on_machine(const Json& root, Scenario& out) {
 }
 
 /// How the work is split, and where the ranks run.
-void resolve_layout(ScenarioParts& parts, const Origins& origins, Scenario& out) {
+void resolve_layout(ScenarioParts& parts, Scenario& out) {
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
   Placement placement = resolve_placement(
       parts.placement, out.strategy.mesh, out.cluster.devices_per_node,
@@ -226,17 +178,9 @@ void resolve_layout(ScenarioParts& parts, const Origins& origins, Scenario& out)
   out.placement_rule = {parts.placement.order, parts.placement.stages_per_node};
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
-  if (out.strategy.fsdp.early_scales && !out.workload.precision.gathers_narrow()) {
-    out.warnings.emplace_back(
-        "W001: strategy.fsdp_options.early_scales has no effect: weights are not gathered narrow");
-  }
-  for (std::string& w : out.serving ? idle_in_serving(origins.strategy)
-                                    : idle_options(origins.strategy, parts.strategy)) {
-    out.warnings.push_back(std::move(w));
-  }
 }
 
-void resolve(const JsonDocument& document, const Origins& origins, Scenario& out) {
+void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& out) {
   const Json& root = document.root();
   ScenarioParts parts;
   scenario_table().read(root, parts);
@@ -247,24 +191,25 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
       out.serving ? out.serving->limits.max_context : out.workload.sequence_length;
   out.model =
       resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
-  warn_of_idle_states(root, out.model, out.warnings);
-  warn_of_idle_experts(root, out.model, out.warnings);
+  if (out.model.experts == 0) out.workload.capacity_factor = 0;  // no token is dropped
   resolve_machine(root, parts, out);
   resolve_on_machine(root, out);
   out.kernels = parts.kernels;
   if (out.serving) resolve_engine_kernels(root.find("kernels"), *out.serving, out.kernels);
-  warn_of_idle_exchange(out, origins);
+  const bool pads = out.serving || out.workload.precision.narrows();
+  if (!pads) out.kernels.expert_padding = Fusion::kFused;  // rows of products in 8 bits
   out.memory = parts.memory;
-  resolve_layout(parts, origins, out);
+  resolve_layout(parts, out);
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
-  resolve_host(root.find("host"), origins, out.cluster, out.host);
+  resolve_host(root.find("host"), filled_in, out.cluster, out.host);
   if (!out.serving) require_graphs(out.host, out.model);
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
   out.framework = parts.framework;
   out.flow_network = parts.network == "flow" || out.cluster.shares_memory();
   out.interference = parts.interference;
+  warn_of_idle_fields(root, filled_in, parts, out);
   out.canonical_json =
       canonical_json(out, parts.strategy, parts.cluster, parts.placement, calibration.sha256);
 }
@@ -339,13 +284,12 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
 }
 
 Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file) {
-  Origins origins = {strategy_keys(document->root()), {}};
-  origins.framework = fill_in_framework(*document);
+  const FilledIn filled_in = fill_in_framework(*document);
   Scenario out;
   out.source_file = file;
   out.source = document;
   try {
-    resolve(*document, origins, out);
+    resolve(*document, filled_in, out);
   } catch (const InputError& e) {
     throw with_field_meant(located(e, *document), document->root());
   }

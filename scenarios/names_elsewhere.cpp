@@ -37,18 +37,23 @@ constexpr NameElsewhere kNames[] = {
     {"dp_size", "strategy.dp"},
     {"dtype", "workload.precision"},
     {"ep_size", "strategy.ep"},
+    {"etp", "strategy.expert_tp"},
+    {"expert_capacity_factor", "workload.capacity_factor"},
     {"expert_model_parallel_size", "strategy.ep"},
     {"expert_parallel", "strategy.ep"},
     {"expert_parallel_degree", "strategy.ep"},
     {"expert_parallel_size", "strategy.ep"},
+    {"expert_tensor_parallel_degree", "strategy.expert_tp"},
     {"expert_tensor_parallel_size", "strategy.expert_tp"},
     {"ffn_dim", "model.ffn_hidden"},
     {"ffn_hidden_size", "model.ffn_hidden"},
     {"first_k_dense_replace", "model.first_dense_layers"},
+    {"flash_attn", "workload.flash_attention"},
     {"fp8", "workload.precision.matmul"},
     {"fp8_format", "workload.precision.matmul"},
     {"fp8_products", "serving.products"},
     {"fsdp_size", "strategy.fsdp"},
+    {"gbs", "workload.global_batch"},
     {"global_batch_size", "workload.global_batch"},
     {"gpu", "cluster.device"},
     {"gpu_type", "cluster.device"},
@@ -62,10 +67,14 @@ constexpr NameElsewhere kNames[] = {
     {"kv_cache_dtype", "serving.kv_cache"},
     {"kv_channels", "model.head_dim"},
     {"local_batch_size", "workload.micro_batch"},
+    {"lora_alpha", "workload.lora.alpha"},
+    {"lora_r", "workload.lora.rank"},
+    {"lora_rank", "workload.lora.rank"},
     {"max_concurrency", "serving.requests.concurrency"},
     {"max_position_embeddings", "model.max_positions"},
     {"max_seq_len", "workload.sequence_length"},
     {"max_seq_length", "workload.sequence_length"},
+    {"mbs", "workload.micro_batch"},
     {"micro_batch_size", "workload.micro_batch"},
     {"mixed_precision", "workload.precision"},
     {"moe_expert_capacity_factor", "workload.capacity_factor"},
@@ -103,6 +112,8 @@ constexpr NameElsewhere kNames[] = {
     {"num_virtual_stages_per_pipeline_rank", "strategy.pipeline.chunks"},
     {"nvlink", "cluster.device.nvlink_bandwidth"},
     {"output_len", "serving.requests.kinds"},
+    {"overlap_grad_reduce", "strategy.data.overlap"},
+    {"overlap_param_gather", "strategy.data.overlap_gathers"},
     {"oversubscription", "cluster.fabric.oversubscription"},
     {"per_device_batch_size", "workload.micro_batch"},
     {"per_device_train_batch_size", "workload.micro_batch"},
@@ -120,6 +131,7 @@ constexpr NameElsewhere kNames[] = {
     {"random_input_len", "serving.requests.kinds"},
     {"random_output_len", "serving.requests.kinds"},
     {"recompute_granularity", "strategy.recompute"},
+    {"recompute_modules", "strategy.recompute.modules"},
     {"recompute_num_layers", "strategy.recompute.layers"},
     {"request_rate", "serving.requests.rate_per_s"},
     {"seq_len", "workload.sequence_length"},
@@ -127,6 +139,7 @@ constexpr NameElsewhere kNames[] = {
     {"seqlen", "workload.sequence_length"},
     {"sequence_len", "workload.sequence_length"},
     {"sliding_window", "model.attention_window"},
+    {"sp", "strategy.sequence_parallel"},
     {"tensor_model_parallel_size", "strategy.tp"},
     {"tensor_parallel", "strategy.tp"},
     {"tensor_parallel_degree", "strategy.tp"},
@@ -134,14 +147,18 @@ constexpr NameElsewhere kNames[] = {
     {"tie_word_embeddings", "model.tied_embeddings"},
     {"top_k", "model.experts_per_token"},
     {"torch_dtype", "workload.precision"},
+    {"tp_comm_overlap", "strategy.tensor.overlap"},
     {"tp_size", "strategy.tp"},
     {"trace_file", "serving.requests.trace"},
     {"train_batch_size", "workload.global_batch"},
     {"train_micro_batch_size_per_gpu", "workload.micro_batch"},
+    {"ulysses_degree", "strategy.context.ulysses"},
     {"use_distributed_optimizer", "strategy.zero_stage"},
+    {"use_flash_attn", "workload.flash_attention"},
     {"virtual_pipeline_model_parallel_size", "strategy.pipeline.chunks"},
     {"virtual_stages", "strategy.pipeline.chunks"},
     {"vocab_size", "model.vocab"},
+    {"vpp", "strategy.pipeline.chunks"},
     {"zero", "strategy.zero_stage"},
     {"zero_optimization", "strategy.zero_stage"},
 };
@@ -171,6 +188,9 @@ struct ValueElsewhere {
   std::string_view path, value, set;
 };
 constexpr ValueElsewhere kValues[] = {
+    {"strategy.recompute", "true", "strategy.recompute=full"},
+    {"strategy.offload", "true", "strategy.offload=cpu"},
+    {"workload.documents", "packed", "workload.documents.packing=packed"},
     {"strategy.context", "a2a", "strategy.context=ulysses"},
     {"strategy.context", "p2p", "strategy.context=ring"},
     {"strategy.expert_dispatch", "deepep", "kernels.exchange=deepep"},
@@ -214,10 +234,13 @@ std::string device_meant(const std::string& path, const std::string& value) {
 
 std::string value_meant(const std::string& path, const Json& root) {
   const Json* json = root.find_path(path);
-  if (json == nullptr || !json->is(Json::Kind::kText)) return "";
-  if (std::string device = device_meant(path, json->text()); !device.empty()) return device;
+  if (json == nullptr) return "";
+  const bool is_true = json->is(Json::Kind::kBool) && json->boolean();
+  if (!is_true && !json->is(Json::Kind::kText)) return "";
+  const std::string value = is_true ? "true" : json->text();
+  if (std::string device = device_meant(path, value); !device.empty()) return device;
   for (const ValueElsewhere& v : kValues) {
-    if (v.path == path && v.value == json->text()) return fmt::format("did you mean {}?", v.set);
+    if (v.path == path && v.value == value) return fmt::format("did you mean {}?", v.set);
   }
   return "";
 }
@@ -238,7 +261,7 @@ InputError with_field_meant(const InputError& error, const Json& root) {
   if (text.code == "F001" || text.code == "F005") {
     const std::string word = text.where.path.substr(text.where.path.rfind('.') + 1);
     if (!is_known_elsewhere(word, text.where.path, error)) meant = field_meant(word);
-  } else if (text.code == "F004") {
+  } else if (text.code == "F003" || text.code == "F004") {
     meant = value_meant(text.where.path, root);
   }
   if (meant.empty()) return error;

@@ -50,11 +50,6 @@ CalibrationFile resolve_calibration(const std::string& path, const std::string& 
 /// dp and zero_stage where absent; the product of the axes against the devices. Throws S001, S002.
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
 
-/// W001: options that are written (keys of `strategy`) and do nothing, because their axis has
-/// size 1.
-std::vector<std::string> idle_options(const std::vector<std::string>& written,
-                                      const StrategyPart& part);
-
 /// Serving: types that follow from others, the longest sequence, the trace's path. Throws S062,
 /// S063, S183, S195; appends W001 for fields without effect.
 Serving resolve_serving(const Json& json, Serving serving, const std::string& scenario_file,
@@ -75,7 +70,7 @@ void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& ser
 void resolve_batches(const Json& serving, const Device& device, Serving& out);
 /// Throws F002 for neither workload nor serving, S064 for both.
 void require_one_task(const Json& root);
-/// W001: options of the strategy (keys as in idle_options) that serving does not look at.
+/// W001: options of the strategy (its keys) that serving does not look at.
 std::vector<std::string> idle_in_serving(const std::vector<std::string>& written);
 
 /// The resolved scenario as compact JSON, every field, keys sorted. A calibration is quoted by its

@@ -132,7 +132,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.expert_gates = part.expert_gates, out.expert_dispatch = part.expert_dispatch;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
-  // A framework's habit where weights are sharded; idle_options says where they are not.
+  // A framework's habit where weights are sharded; idle_fields says where they are not.
   out.keep_weight_shard = part.keep_weight_shard && part.zero_stage == 3;
   out.pipeline = part.pipeline;
   out.pipeline.stage_tp = part.stage_tp;
@@ -144,44 +144,6 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.offload = part.offload;
   out.parameter_server = part.parameter_server;
   return out;
-}
-
-std::vector<std::string> idle_options(const std::vector<std::string>& written,
-                                      const StrategyPart& part) {
-  struct Rule {
-    const char* key;
-    bool idle;
-    std::string reason;
-  };
-  const bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
-  const bool reduces = part.fsdp_options.sums_whole(part.zero_stage, part.pp) ||
-                       (part.zero_stage == 2 && part.dp > 1 && part.fsdp > 1);
-  const Rule rules[] = {
-      {"expert_tp", part.expert_tp > 1 && !part.expert_axes.has(Axis::kTp),
-       "expert_axes has no tp"},
-      {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
-      // Without stages gpipe still has all forward passes first.
-      {"pipeline",
-       part.pp == 1 && part.pipeline.schedule != Schedule::kGpipe &&
-           part.pipeline.exchange_overlap != ExchangeOverlap::kPasses,
-       "pp is 1"},
-      {"fsdp_options", (part.zero_stage < 3 && !reduces) || no_shards, "no parameters are sharded"},
-      {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
-       "no parameters are sharded"},
-      {"context", part.cp == 1, "cp is 1"},
-      {"tensor", part.tp == 1, "tp is 1"},
-      {"zero_plus_plus", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
-      {"data", no_shards, "there is one replica"},
-      {"offload", !part.offload.any(), "it leaves everything on the device"},
-      {"zero_stage", part.zero_stage > 0 && no_shards, "dp, fsdp, cp and ep are 1"},
-  };
-  std::vector<std::string> warnings;
-  for (const Rule& rule : rules) {
-    if (rule.idle && std::ranges::find(written, rule.key) != written.end()) {
-      warnings.push_back(fmt::format("W001: strategy.{} has no effect: {}", rule.key, rule.reason));
-    }
-  }
-  return warnings;
 }
 
 }  // namespace plait

@@ -136,7 +136,8 @@ const Table<DataParallelOptions>& data_table() {
       "strategy.data",
       {
           field("bucket", &D::bucket, Amount<Bytes>{.min = 1},
-                "Gradients are reduced in pieces of about this size."),
+                "Gradients are reduced in pieces of about this size; sharded ones (zero_stage 2 "
+                "and 3) layer by layer."),
           field("overlap", &D::overlap, Flag{}, "Reduce while the backward pass goes on."),
           field("all_reduce", &D::all_reduce, Flag{},
                 "With zero_stage 1: gradients are summed on every rank, not its share alone."),

@@ -40,14 +40,24 @@ std::int64_t tokens_of_a_rank(const Draft& d) {
   return d.workload.sequence_length / parts;
 }
 
+namespace {
+
+/// Of slots over an even share. Of r ranks the busiest has r times the mean at most: all tokens.
+double slots_over_even(const Draft& d) {
+  const Workload& w = d.workload;
+  if (w.capacity_factor > 0) return w.capacity_factor;
+  const std::int64_t ranks = d.mesh().size_of(d.strategy.axes_of_experts());
+  return std::min(w.expert_skew, static_cast<double>(ranks));
+}
+
+}  // namespace
+
 std::int64_t expert_capacity(const Draft& d) {
   const std::int64_t tokens = tokens_of_a_rank(d);
   const Model& m = d.model;
   const double even =
       static_cast<double>(m.experts_per_token * tokens) / static_cast<double>(m.experts);
-  const double factor =
-      d.workload.capacity_factor > 0 ? d.workload.capacity_factor : d.workload.expert_skew;
-  const double slots = std::min(std::ceil(factor * even), static_cast<double>(tokens));
+  const double slots = std::min(std::ceil(slots_over_even(d) * even), static_cast<double>(tokens));
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(slots));
 }
 

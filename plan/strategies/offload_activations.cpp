@@ -12,7 +12,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
+#include "plan/layer_names.h"
 #include "plan/strategies/call_rewriter.h"
 #include "plan/strategies/offload.h"
 
@@ -67,10 +69,12 @@ class ActivationOffload {
   struct Touches {
     std::set<Kept> used;   // activations of a layer and microbatch that the block touches
     std::set<Kept> taken;  // read before they are written
-    bool backward = false, computes = false;
+    bool layer = false, backward = false, computes = false;
   };
   Touches touches_of(const Block& block) const {
     Touches out;
+    const std::string_view first = std::string_view(block.name).substr(0, block.name.find('.'));
+    out.layer = std::ranges::find(kLayerNames, first, &LayerName::name) != std::end(kLayerNames);
     std::set<Kept> written;
     for (const Op& op : block.ops) {
       out.computes = out.computes || op.stream == Stream::kCompute;
@@ -89,12 +93,9 @@ class ActivationOffload {
     }
     return out;
   }
-  /// A call of a layer's forward or backward pass.
-  bool is_layer(const Call& c) const {
-    const std::string& name = d_.blocks[c.block].name;
-    return name.starts_with("layer.") || name.starts_with("moe_layer.");
+  bool is_backward(const Call& c) const {
+    return touches_[c.block].layer && touches_[c.block].backward;
   }
-  bool is_backward(const Call& c) const { return is_layer(c) && touches_[c.block].backward; }
 
   /// What each passage keeps, and the first call of its backward pass.
   void find(const Program& program) {
@@ -104,7 +105,7 @@ class ActivationOffload {
     for (std::size_t i = 0; i < program.calls.size(); ++i) {
       const Call& c = program.calls[i];
       const Touches& t = touches_[c.block];
-      if (!is_layer(c) || !t.computes) continue;
+      if (!t.layer || !t.computes) continue;
       const Passage at{c.layer, c.microbatch};
       layers[c.chunk].insert(c.layer);
       if (!t.backward) {

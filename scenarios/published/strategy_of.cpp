@@ -79,8 +79,19 @@ class StrategyWriter {
   }
 
  private:
+  /// That the groups of a record are equal ones of `ranks`.
+  void require_groups(std::int64_t ranks) const {
+    const std::int64_t group = p_.zero_group;
+    if (group == 0 || group >= ranks || ranks % group == 0) return;
+    throw NotRepresentable(fmt::format(
+        "parallel.zero_group {} leaves over {} of {} ranks that share what ZeRO shards: it is to "
+        "divide them",
+        group, ranks % group, ranks));
+  }
+
   /// Weights sharded over `ranks`, or over groups of them.
   void add_shards(JsonObject& out, std::int64_t ranks) {
+    require_groups(ranks);
     const std::int64_t group = ranks_of_a_copy();
     const bool in_groups = group > 0 && ranks % group == 0;
     const std::int64_t shards = in_groups ? group : ranks;
@@ -93,6 +104,7 @@ class StrategyWriter {
   /// Of Megatron-LM's several instances of the distributed optimizer each has the ranks of a group.
   void add_replicas(JsonObject& out, std::int64_t ep, std::int64_t zero) const {
     const std::int64_t ranks = run_.replicas() / ep, group = p_.zero_group;
+    if (zero > 0) require_groups(ranks);
     if (zero > 0 && group > 0 && group < ranks && ranks % group == 0) {
       out.update({{"dp", ranks / group}, {"fsdp", group}, {"zero_stage", zero}});
       return;

@@ -214,6 +214,15 @@ class Pages(unittest.TestCase):
         self.assertIn("rank 0", tip)
         self.assertIn("layer", tip)
 
+    def test_the_stage_of_a_trace_is_the_only_one_and_its_calls_are_whole(self):
+        self.load("profile")
+        text = self.browser.run("return document.querySelector('#timeline').textContent")
+        self.assertIn("1 of 2 stages, ", text)
+        self.assertNotIn("among them", text)
+        calls = self.browser.run("return [...document.querySelectorAll('[data-format=calls]')]"
+                                 ".map(e => e.textContent)")
+        self.assertIn("16", calls)
+
     def test_search_counts_the_ops_that_the_document_has(self):
         self.load("run")
         self.browser.type("#timeline-search", "adam")
@@ -264,6 +273,20 @@ class Pages(unittest.TestCase):
         self.browser.keys(KEYS["right"] * 3)
         self.assertNotEqual(self.browser.run(readout), at_peak)
 
+    def test_the_line_of_the_capacity_crosses_no_text(self):
+        places = """
+            const svg = document.querySelector('#memory figure svg');
+            const line = svg.querySelector('path[stroke="var(--bad)"]').getBoundingClientRect();
+            const texts = [...svg.querySelectorAll('text')].filter(t => /^(peak|capacity) /.test(t.textContent));
+            return [line.y, ...texts.map(t => t.getBoundingClientRect()).flatMap(b => [b.top, b.bottom])];"""
+        for name in ("run", "run-nearly-full", "run-does-not-fit"):
+            with self.subTest(name):
+                self.load(name)
+                line, *edges = self.browser.run(places)
+                self.assertEqual(len(edges), 4)
+                for top, bottom in zip(edges[::2], edges[1::2]):
+                    self.assertFalse(top + 2 < line < bottom - 2, f"{top} {line} {bottom}")
+
     def test_a_chosen_rank_says_what_it_holds(self):
         self.load("run")
         self.browser.click("#mesh .grid button[aria-label='Rank 3']")
@@ -287,6 +310,11 @@ class Pages(unittest.TestCase):
                                          ".map(h => h.textContent)")
                 self.assertIn("training", heads)
                 self.assertIn("price", heads)
+
+    def test_what_no_small_change_makes_fit_says_so(self):
+        self.load("run-never-fits")
+        text = self.browser.run("return document.querySelector('#answer').textContent")
+        self.assertIn("No small change of the layout makes it fit", text)
 
     def test_a_search_of_machines_says_what_they_cost(self):
         self.load("search-machines")
@@ -359,6 +387,16 @@ class Pages(unittest.TestCase):
         caption = self.browser.run("return document.querySelector('#memory figcaption').textContent")
         self.assertIn(f"stage {memory['stage']}", caption)
         self.assertIn("the fullest stage", caption)
+
+    def test_bars_that_are_compared_have_their_parts_in_one_order(self):
+        self.load("compare")
+        bars = self.browser.run("return [...document.querySelectorAll("
+                                "'#candidates svg[viewBox=\"0 0 1000 10\"]')].map("
+                                "s => [...s.querySelectorAll('rect')].map(r => r.getAttribute('fill')))")
+        self.assertEqual(len(bars), 3)
+        longest = max(bars, key=len)
+        for bar in bars:
+            self.assertEqual(bar, [c for c in longest if c in bar])
 
     def test_compared_memories_are_drawn_with_their_peaks(self):
         for name in ("compare", "compare-pages"):

@@ -50,6 +50,10 @@ def change(v):
     return f"{percent:+.1f} %"
 
 
+def calls(v):
+    return f"{round(v):,}" if v == int(v) else three_digits(v)
+
+
 def money(v):
     if abs(v) >= 999.5:
         return f"{round(v):,}"
@@ -57,6 +61,7 @@ def money(v):
 
 
 FORMATS = {
+    "calls": calls,
     "time": time, "duration": duration, "bytes": size, "lack": lambda n: size(-n), "rate": rate, "bandwidth": bandwidth, "change": change,
     "count": lambda n: f"{n:,}", "percent": lambda v: f"{v * 100:.1f} %",
     "number": three_digits, "money": money, "yes": lambda v: "yes" if v else "no", "text": str,

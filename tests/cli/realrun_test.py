@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import unittest
 
 from plait_command import SOURCE, CommandTest, plait
@@ -71,6 +72,7 @@ class Realrun(CommandTest):
         result = plait("realrun", *DIVERGED)
         self.assertEqual(result.code, 1)
         self.assertIn("DIFFERENT", result.out)
+        self.assertIn("verify fewer, or in fp32", result.out)
 
     def test_a_scenario_in_all_precisions(self):
         result = plait("realrun", SMALL, "--verify", "--precision", "fp64,fp32,bf16", "--steps", "2")
@@ -78,6 +80,48 @@ class Realrun(CommandTest):
         self.assertEqual(result.out.count("SAME"), 3)
         self.assertEqual(result.out.count("as planned on every rank"), 3)
         self.assertEqual(result.out.count("in step 2"), 3)
+
+    def test_plans_that_round_otherwise_are_the_same_in_bf16(self):
+        # Whose partial sums over tp are rounded: where experts are chosen, where the derivative
+        # jumps, in deep models and after several steps.
+        cases = {"experts": {"experts": 8, "experts_per_token": 2, "layers": 4},
+                 "relu": {"activation": "relu", "layers": 4}, "deep": {"layers": 32},
+                 "steps": {"layers": 4}}
+        for name, change in cases.items():
+            with self.subTest(name):
+                scenario = {"model": {"preset": "tiny", **change},
+                            "workload": {"sequence_length": 64, "global_batch": 8},
+                            "strategy": {"tp": 2},
+                            "cluster": {"preset": "cpu-host", "devices_per_node": 2}}
+                result = plait("realrun", "-", "--verify", "--precision", "bf16", "--steps",
+                               5 if name == "steps" else 1, stdin=json.dumps(scenario))
+                self.assertEqual(result.code, 0, result.out + result.err)
+                self.assertIn("SAME", result.out)
+
+    def test_a_verified_scenario_is_written_for_programs_too(self):
+        call = ["realrun", SMALL, "--verify", "--precision", "fp64,fp32"]
+        result = plait(*call, "--format", "json").json()
+        self.assertEqual([c["precision"] for c in result["cases"]], ["fp64", "fp32"])
+        for case in result["cases"]:
+            self.assertEqual((case["strategy"], case["ranks"]), ("tiny-8xh100", 8))
+            self.assertLessEqual(case["gradient_error"], case["allowed_gradient_error"])
+            self.assertTrue(case["passed"])
+        rows = list(csv.DictReader(io.StringIO(plait(*call, "--format", "csv").out)))
+        self.assertEqual([r["passed"] for r in rows], ["true", "true"])
+
+    def test_options_without_effect_are_refused(self):
+        for options, told in ((["--steps", "5"], "--steps requires --verify or --matrix"),
+                              (["--precision", "bf16"], "--precision requires --verify"),
+                              (["--tf32"], "--backend cpu excludes --tf32"),
+                              (["--verify", "--tf32"], "--backend cpu excludes --tf32"),
+                              (["--graphs", "on"], "--graphs on requires --backend cuda")):
+            with self.subTest(options):
+                result = plait("realrun", SMALL, *options)
+                self.assertEqual((result.code, told in result.err), (2, True), result.err)
+        for option in (["--set", "workload.micro_batch=2"], ["--network", "flow"]):
+            result = plait("realrun", "--matrix", "--cases", "zero 1", *option)
+            self.assertEqual(result.code, 2)
+            self.assertIn("--matrix excludes --set and --network", result.err)
 
     def test_a_transport_changes_no_bit(self):
         # Collectives add in the order of their rounds, whoever carries the bytes.

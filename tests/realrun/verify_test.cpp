@@ -170,6 +170,40 @@ TEST(Bf16, WholeGradientIsHeldCloserThanATensor) {
       verify(model, make_plan(model, other, Strategy{}), whole, RunPrecision::kBf16), allowed));
 }
 
+/// Of 4 layers and one step 0.03. Rounding errors add up over layers as independent ones do, over
+/// steps as equal ones, and no more is allowed than what a wrong gradient is off by.
+TEST(Bf16, MoreIsAllowedOfLayersAndSteps) {
+  const auto allowed = [](std::int64_t layers, int steps) {
+    Model m = small_llama();
+    m.layers = layers;
+    return tolerance_of(RunPrecision::kBf16, unsharded(m, RunPrecision::kBf16), steps);
+  };
+  EXPECT_DOUBLE_EQ(allowed(2, 1).whole, 0.03);
+  EXPECT_DOUBLE_EQ(allowed(4, 1).whole, 0.03);
+  EXPECT_DOUBLE_EQ(allowed(16, 1).whole, 0.03 * 2);
+  EXPECT_DOUBLE_EQ(allowed(16, 3).whole, 0.03 * 2 * 3);
+  EXPECT_DOUBLE_EQ(allowed(16, 3).error, 0.3);
+  EXPECT_FALSE(allowed(16, 3).vague);
+  EXPECT_DOUBLE_EQ(allowed(16, 20).whole, 0.5);
+  EXPECT_TRUE(allowed(16, 20).vague);
+}
+
+/// Where a value that decides is off by e = 0.4 0.03, a fraction f of a gradient's terms is of
+/// other signs (0.32 e for each layer) or experts (1.5 e, and one of all tokens): sqrt(f).
+TEST(Bf16, MoreIsAllowedOfJumps) {
+  Model m = small_llama();
+  m.activation = ActivationKind::kRelu, m.gated_mlp = false;
+  const auto allowed = [](const Model& model) {
+    return tolerance_of(RunPrecision::kBf16, unsharded(model, RunPrecision::kBf16), 1).whole;
+  };
+  EXPECT_DOUBLE_EQ(allowed(m), 0.03 + std::sqrt(0.32 * 2 * 0.4 * 0.03));
+  m.activation = ActivationKind::kSilu;
+  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 8;
+  EXPECT_DOUBLE_EQ(allowed(m), 0.03 + std::sqrt(1.5 * 2 * 0.4 * 0.03 + 1.0 / (8 * 8)));
+  m.experts_per_token = 4;  // all of them: nothing is chosen
+  EXPECT_DOUBLE_EQ(allowed(m), 0.03);
+}
+
 TEST(Bf16, OtherTypesAreRefused) {
   Workload w = small_workload();
   w.precision.weights = DType::kFp16;

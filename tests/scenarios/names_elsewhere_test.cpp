@@ -29,6 +29,19 @@ TEST(NamesElsewhere, LeadToTheField) {
   EXPECT_EQ(cure_of("model.num_key_value_heads", "2"), R"(did you mean "model.kv_heads"?)");
 }
 
+TEST(NamesElsewhere, ThatAreShortAreNotThoseOfOtherAxes) {
+  EXPECT_EQ(cure_of("strategy.etp", "2"), R"(did you mean "strategy.expert_tp"?)");
+  EXPECT_EQ(cure_of("strategy.sp", "true"), R"(did you mean "strategy.sequence_parallel"?)");
+  EXPECT_EQ(cure_of("strategy.vpp", "2"), R"(did you mean "strategy.pipeline.chunks"?)");
+}
+
+TEST(NamesElsewhere, SwitchesAreKinds) {
+  EXPECT_EQ(cure_of("strategy.recompute", "true"), "did you mean strategy.recompute=full?");
+  EXPECT_EQ(cure_of("strategy.offload", "true"), "did you mean strategy.offload=cpu?");
+  EXPECT_EQ(cure_of("workload.documents", "packed"),
+            "did you mean workload.documents.packing=packed?");
+}
+
 TEST(NamesElsewhere, LeadThereFromAFileToo) {
   const std::string text = R"({"model": {"preset": "gpt2", "intermediate_size": 3072},
       "cluster": "dgx-a100", "workload": {"sequence_length": 1024, "global_batch": 8}})";

@@ -51,6 +51,20 @@ TEST(PublishedMembers, AGroupThatSharesWhatIsShardedIsAnAxis) {
   }
 }
 
+TEST(PublishedMembers, AGroupThatDoesNotDivideTheRanksIsTold) {
+  json record = published_sample();
+  for (const int stage : {1, 3}) {
+    record["parallel"] = {{"dp", 16}, {"zero_stage", stage}, {"zero_group", 6}};
+    try {
+      scenario_of(run_of(record));
+      FAIL() << stage;
+    } catch (const NotRepresentable& e) {
+      const std::string told = e.what();
+      EXPECT_NE(told.find("parallel.zero_group 6 leaves over 4 of 16 ranks"), told.npos) << told;
+    }
+  }
+}
+
 // torch.cuda.max_memory_allocated of one CI run: 4,702,430,720 bytes.
 TEST(PublishedMembers, OfTwoMemoriesTheExactOneCounts) {
   json record = published_sample();

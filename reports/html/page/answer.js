@@ -70,11 +70,13 @@ function improvements() {
       })), tried];
 }
 
-/// What would make it fit, where the program found something.
+/// What would make it fit, as far as the program found something.
 function cures() {
-  if (!doc.changes_that_fit?.length) return null;
+  if (!doc.changes_that_fit) return null;
   return [el('h3', {}, 'Changes that make it fit'),
-    el('ul', {class: 'plain'}, doc.changes_that_fit.map((change, k) => el('li', {},
+    doc.changes_that_fit.length === 0
+      ? el('p', {}, 'No small change of the layout makes it fit: use more or larger devices.')
+      : el('ul', {class: 'plain'}, doc.changes_that_fit.map((change, k) => el('li', {},
       el('code', {}, setWords(change)),
       ': ', num(pointer('changes_that_fit', k, 'peak_memory_bytes'), 'bytes'))))];
 }

@@ -1,10 +1,11 @@
 // Several predictions side by side.
 
-/// One bar per report, its groups one after the other, all on one scale.
+/// One bar per report, its groups one after the other in the legend's order, all on one scale.
 function stackedBar(at, most) {
   let reached = 0;
-  const parts = Object.entries(valueAt(at + '/breakdown') ?? {}).map(([group, times]) => {
-    const x = 1000 * reached / most;
+  const breakdown = valueAt(at + '/breakdown') ?? {};
+  const parts = Object.keys(groupColours).filter(group => breakdown[group]).map(group => {
+    const times = breakdown[group], x = 1000 * reached / most;
     reached += times.total_s;
     return svg('rect', {x, y: 0.5, width: 1000 * times.total_s / most, height: 9, fill: colour(groupColours[group])});
   });

@@ -58,6 +58,8 @@ const formats = {
   },
   share: (n, whole) => fixed(whole > 0 ? n / whole * 100 : 0, 1) + ' %',
   number: n => threeDigits(n),
+  // Of a step, the mean over several.
+  calls: n => (Number.isInteger(n) ? formats.count(n) : threeDigits(n)),
   /// In whatever currency: 0.01505, 50.72, 23,789,423.
   money(n) {
     const magnitude = Math.abs(n);

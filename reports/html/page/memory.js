@@ -42,8 +42,11 @@ function drawMemory(rank, stepNs, capacity, width) {
   }
   if (capacity !== undefined) drawCapacity(c, capacity);
   const x = c.px(times[peak]), y = c.py(sum[peak]), rightHalf = x > (c.left + c.right) / 2;
+  // Its text stands above the peak, or below where the line of the capacity would cross it.
+  const above = Math.max(c.top + 12, y - 6), line = capacity === undefined ? -1 : c.py(capacity);
+  const crossed = line > above - 14 && line < above + 4;
   c.root.append(svg('path', {d: `M${x} ${c.bottom}V${y - 6}`, stroke: 'var(--ink)', 'stroke-dasharray': '2 3'}),
-    svg('text', {x: x + (rightHalf ? -6 : 6), y: Math.max(c.top + 12, y - 6), 'text-anchor': rightHalf ? 'end' : 'start', 'font-weight': 600},
+    svg('text', {class: 'apart', x: x + (rightHalf ? -6 : 6), y: crossed ? Math.max(y, line) + 16 : above, 'text-anchor': rightHalf ? 'end' : 'start', 'font-weight': 600},
         'peak ' + formats.bytes(sum[peak])));
   return {...c, layers, times, sum, peak};
 }

@@ -37,7 +37,7 @@ function profileKinds() {
   const rows = kinds.map((kind, k) => {
     const at = pointer('result', 'kinds', k);
     return {cells: [words(kind.kind), num(at + '/measured_s', 'time'), num(at + '/predicted_s', 'time'), num(at + '/ratio', 'number'),
-                    num(at + '/measured_calls', 'number'), num(at + '/predicted_calls', 'number'), twoBars(kind.measured_s, kind.predicted_s, most)]};
+                    num(at + '/measured_calls', 'calls'), num(at + '/predicted_calls', 'calls'), twoBars(kind.measured_s, kind.predicted_s, most)]};
   });
   return section('kinds', 'Time on the device', table('Sums over the kernels of a kind, whatever runs beside them.',
     [...bothColumns('kind'), {title: 'predicted / measured', number: true}, {title: 'kernels', number: true}, {title: 'ops of the plan', number: true}, {title: 'measured above predicted', bar: true}], rows),
@@ -49,7 +49,7 @@ function profileMessages() {
   if (messages.length === 0) return null;
   const rows = messages.map((m, k) => {
     const at = pointer('result', 'communication', k);
-    return {cells: [words(m.kind), num(at + '/bytes', 'bytes'), num(at + '/ranks', 'count'), num(at + '/measured/calls', 'number'), num(at + '/predicted/calls', 'number'),
+    return {cells: [words(m.kind), num(at + '/bytes', 'bytes'), num(at + '/ranks', 'count'), num(at + '/measured/calls', 'calls'), num(at + '/predicted/calls', 'calls'),
                     num(at + '/measured/least_s', 'time'), num(at + '/measured/median_s', 'time'), num(at + '/predicted/median_s', 'time'),
                     num(at + '/measured/best_busbw_Bps', 'bandwidth'), num(at + '/predicted/best_busbw_Bps', 'bandwidth')]};
   });
@@ -63,7 +63,7 @@ function profileKernels() {
   const row = (kernel, k) => {
     const at = pointer('result', 'kernels', k);
     const name = el('span', {class: 'setting'}, say(at + '/name'));
-    return {cells: [kernel.operator ? el('span', {}, say(at + '/operator'), ': ', name) : name, words(kernel.kind), num(at + '/calls', 'number'), num(at + '/time_s', 'time'),
+    return {cells: [kernel.operator ? el('span', {}, say(at + '/operator'), ': ', name) : name, words(kernel.kind), num(at + '/calls', 'calls'), num(at + '/time_s', 'time'),
                     num(at + '/time_s', 'share', '/result/measured_step_time_s')]};
   };
   const columns = [{title: 'kernel'}, {title: 'counts as'}, {title: 'calls', number: true}, {title: 'time', number: true}, {title: 'of the step', number: true}];

@@ -43,7 +43,7 @@ function realrunClasses() {
       svg('rect', {x: 0, y: 0, width: 1000 * c.measured_s / most, height: 4.6, fill: colour('blue')}),
       predicted ? svg('rect', {x: 0, y: 5.4, width: 1000 * c.predicted_s / most, height: 4.6, fill: colour('orange')}) : null);
     return {cells: [words(c.op), num(at + '/ops', 'count'), num(at + '/measured_s', 'time'),
-                    ...(predicted ? [num(at + '/predicted_s', 'time'), num(at + '/mean_log_error', 'percent')] : []), bars]};
+                    ...(predicted ? [num(at + '/predicted_s', 'time'), c.mean_log_error === undefined ? '–' : num(at + '/mean_log_error', 'percent')] : []), bars]};
   });
   return section('ops', 'Op by op', table('Time per rank of each kind of op.',
     [{title: 'op'}, {title: 'ops on all ranks', number: true}, {title: 'measured', number: true},

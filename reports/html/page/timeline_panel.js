@@ -233,7 +233,8 @@ function timelineSection() {
   const panel = new TimelinePanel(doc.timelines);
   const spans = panel.all.reduce((n, lane) => n + lane.start.length, 0);
   const shown = doc.timelines[0].tracks.length, stages = doc.timelines[0].stages;
-  const which = shown < stages ? `${shown} of ${stages} stages, among them the first and the fullest, ` : '';
+  const some = shown > 1 ? ', among them the first and the fullest' : '';
+  const which = shown < stages ? `${shown} of ${stages} stages${some}, ` : '';
   const holder = el('details', {}, el('summary', {}, 'The same as a table'));
   holder.addEventListener('toggle', () => {
     if (holder.children.length === 1) holder.append(...timelineTable(panel).filter(Boolean));

@@ -209,6 +209,25 @@ TEST(ActivationOffload, HostHoldsThemAll) {
   EXPECT_EQ(live_memory(plan, 0, false, Place::kHost).peak.value, 5 * kept_of_a_layer());
 }
 
+// Mixers with states, gated delta nets, attention and MLPs by themselves, and each with an MLP.
+TEST(ActivationOffload, CopiesThatOfLayersOfEveryKind) {
+  for (const char* pattern : {"MMMM", "GGGG", "M*-M", "mmmm", "gaga"}) {
+    Model m = tiny_llama(4);
+    m.layer_pattern = pattern;
+    m.state_size = 4, m.state_heads = 4, m.state_head_dim = 4, m.state_groups = 2;
+    m.conv_width = 4, m.scan_chunk = 4;
+    Strategy s;
+    s.offload.activations = Offload::kCpu, s.offload.activation_layers = 4;
+    const Plan plan = make_plan(m, tiny_workload(2), s);
+    std::int64_t copies = 0;
+    for (const Call& call : plan.programs.at(0).calls)
+      copies += plan.blocks[call.block].name == "offload.activations" ? 1 : 0;
+    EXPECT_EQ(copies, 4 * 2) << pattern << ": of each layer and microbatch";
+    EXPECT_EQ(up(plan), down(plan)) << pattern;
+    EXPECT_TRUE(validate(plan).empty()) << pattern;
+  }
+}
+
 TEST(Offload, MakesSoundPlans) {
   for (const bool clips : {false, true}) {
     for (const auto& [options, stage] : std::vector<std::pair<OffloadOptions, int>>{

@@ -1,0 +1,372 @@
+#include "scenarios/idle_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace plait {
+namespace {
+
+struct IdleRule {
+  const char* path;
+  bool idle;  // it differs from its default, and nothing looks at it
+  std::string_view reason;
+};
+using IdleRules = std::vector<IdleRule>;
+
+constexpr std::string_view kNoExperts = "the model has no experts";
+constexpr std::string_view kNoStates = "no layer of the model has states";
+constexpr std::string_view kNoAttention = "no layer of the model has attention";
+constexpr std::string_view kOneReplica = "there is one replica";
+constexpr std::string_view kNotSharded = "no parameters are sharded";
+constexpr std::string_view kAnalytic = "network is \"analytic\"";
+
+/// What several rules ask.
+struct IdleFacts {
+  const StrategyPart& part;
+  const Scenario& s;
+  bool experts = s.model.experts > 0;
+  std::int64_t expert_ranks = s.strategy.mesh.size_of(s.strategy.axes_of_experts());
+  bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
+  std::int64_t microbatches =
+      s.workload.global_batch /
+      std::max<std::int64_t>(1, s.strategy.replicas() * s.workload.micro_batch);
+};
+
+/// Whether a layer of the model has one of `parts` (model.layer_pattern).
+bool has_part(const Model& m, const char* parts) {
+  return m.layer_pattern.empty() || m.layer_pattern.find_first_of(parts) != std::string::npos;
+}
+
+bool has_states(const Model& m) {
+  return m.layer_pattern.find_first_of("MmGg") != std::string::npos;
+}
+
+IdleRules of_model(const IdleFacts& f) {
+  const Model& m = f.s.model;
+  const bool no_states = !has_states(m);
+  const bool sees_all = m.attention_window == 0;
+  const std::string_view window = "model.attention_window is 0";
+  return {
+      {"model.experts_per_token", !f.experts && m.experts_per_token > 0, kNoExperts},
+      {"model.expert_ffn_hidden", !f.experts && m.expert_ffn_hidden > 0, kNoExperts},
+      {"model.shared_ffn_hidden", !f.experts && m.shared_ffn_hidden > 0, kNoExperts},
+      {"model.shared_expert_gate", !f.experts && m.shared_expert_gate, kNoExperts},
+      {"model.first_dense_layers", !f.experts && m.first_dense_layers > 0, kNoExperts},
+      {"model.moe_every", !f.experts && m.moe_every > 1, kNoExperts},
+      {"model.attention_window",
+       m.attention_window >= f.s.workload.sequence_length && f.s.workload.sequence_length > 0,
+       "no sequence is longer"},
+      {"model.full_attention_first", sees_all && m.full_attention_first > 0, window},
+      {"model.full_attention_every", sees_all && m.full_attention_every > 0, window},
+      {"model.state_size", no_states && m.state_size > 0, kNoStates},
+      {"model.state_heads", no_states && m.state_heads > 0, kNoStates},
+      {"model.conv_width", no_states && m.conv_width != Model{}.conv_width, kNoStates},
+      {"model.scan_chunk", no_states && m.scan_chunk != Model{}.scan_chunk, kNoStates},
+  };
+}
+
+/// `written`: as the scenario says, not as it is resolved.
+IdleRules of_workload(const IdleFacts& f, const Workload& written) {
+  const Workload& w = f.s.workload;
+  const Precision& p = w.precision;
+  const LowRankAdapters& lora = w.lora;
+  const bool documents = w.documents.packing != Packing::kNone;
+  const bool wide = !p.narrows();
+  const std::string_view not_narrow = "no product is narrowed";
+  const bool skews = w.expert_skew != 1;
+  return {
+      {"workload.documents", documents != w.documents.have_length(),
+       documents ? "documents have no length" : "packing is \"none\""},
+      {"workload.precision.plain_first", wide && p.plain_first > 0, not_narrow},
+      {"workload.precision.plain_last", wide && p.plain_last > 0, not_narrow},
+      {"workload.precision.narrow_weights", wide && p.narrow_weights != NarrowWeights::kNone,
+       not_narrow},
+      {"workload.precision.reduction", f.no_shards && p.reduction != p.gradients, kOneReplica},
+      {"workload.lora.double_quantized", lora.any() && !lora.quantizes() && !lora.double_quantized,
+       "frozen matrices are not quantised"},
+      {"workload.lora", !lora.any() && lora != LowRankAdapters{}, "its rank is 0"},
+      {"workload.capacity_factor", written.capacity_factor > 0 && !f.experts, kNoExperts},
+      {"workload.expert_skew", skews && !f.experts, kNoExperts},
+      {"workload.expert_skew", skews && f.experts && w.capacity_factor > 0,
+       "workload.capacity_factor says how many tokens an expert takes"},
+      {"workload.expert_skew", skews && f.experts && w.capacity_factor == 0 && f.expert_ranks == 1,
+       "each rank has all experts"},
+  };
+}
+
+IdleRules of_experts(const IdleFacts& f) {
+  const StrategyPart& p = f.part;
+  const bool gathers = p.expert_dispatch == ExpertDispatch::kAllGather;
+  const bool more_axes = p.expert_axes != Axis::kEp;
+  return {
+      {"strategy.expert_axes", !f.experts && more_axes, kNoExperts},
+      {"strategy.expert_axes",
+       f.experts && more_axes &&
+           f.s.strategy.mesh.size_of(
+               p.expert_axes | (p.expert_axes.has(Axis::kTp) ? kTensorAxes : AxisSet(Axis::kEp))) ==
+               p.ep,
+       "its other axes are 1"},
+      {"strategy.expert_gates", !f.experts && p.expert_gates != ExpertGates::kResults, kNoExperts},
+      {"strategy.expert_dispatch", gathers && f.expert_ranks == 1,
+       f.experts ? "each rank has all experts" : kNoExperts},
+      {"strategy.expert_tp", p.expert_tp > 1 && !p.expert_axes.has(Axis::kTp),
+       "expert_axes has no tp"},
+  };
+}
+
+IdleRules of_pipeline(const IdleFacts& f) {
+  const PipelineOptions& p = f.part.pipeline;
+  // Without stages gpipe still has all forward passes first.
+  const bool idle = f.part.pp == 1 && p.schedule != Schedule::kGpipe &&
+                    p.exchange_overlap != ExchangeOverlap::kPasses;
+  const bool profiled = p.schedule == Schedule::kZb1p || p.schedule == Schedule::kZb2p;
+  const bool whole_passes = p.schedule == Schedule::kGpipe || p.schedule == Schedule::k1f1b ||
+                            p.schedule == Schedule::kSequential;
+  return {
+      {"strategy.pipeline", idle, "pp is 1"},
+      {"strategy.pipeline.microbatch_group",
+       !idle && p.microbatch_group > 0 && p.schedule != Schedule::kInterleaved,
+       "the schedule is not \"interleaved\""},
+      {"strategy.pipeline.profile", !idle && !profiled,
+       "zb-1p and zb-2p alone are laid out for it"},
+      {"strategy.pipeline.blocking_sends",
+       !idle && p.blocking_sends == BlockingSends::kPlain && !whole_passes,
+       "\"plain\" is of schedules of whole passes"},
+      {"strategy.pipeline.scatter_gather", !idle && p.scatter_gather && f.part.tp == 1, "tp is 1"},
+  };
+}
+
+IdleRules of_recomputation(const IdleFacts& f) {
+  const RecomputeOptions& r = f.part.recompute;
+  const bool attends = has_part(f.s.model, "*a");
+  return {
+      {"strategy.recompute", r.kind == Recompute::kSelective && !attends, kNoAttention},
+      {"strategy.recompute.head", r.head && r.kind != Recompute::kFull, "kind is not \"full\""},
+      {"strategy.recompute.unread", r.unread && r.kind != Recompute::kOps, "kind is not \"ops\""},
+  };
+}
+
+IdleRules of_reductions(const IdleFacts& f) {
+  const StrategyPart& p = f.part;
+  const DataParallelOptions& d = p.data;
+  const bool some = !f.no_shards;
+  const bool updates = gathers_updates(p.zero_stage) || p.parameter_server.any();
+  return {
+      {"strategy.data", f.no_shards, kOneReplica},
+      {"strategy.data.overlap", some && p.zero_stage == 3 && !d.overlap,
+       "sharded parameters are reduced layer by layer, as they are gathered"},
+      {"strategy.data.overlap",
+       some && p.zero_stage == 0 && p.pipeline.schedule == Schedule::kDualPipe && !d.overlap,
+       "dualpipe reduces gradients behind its last pass"},
+      {"strategy.data.all_reduce", some && d.all_reduce && p.zero_stage == 0, "zero_stage is 0"},
+      {"strategy.data.overlap_gathers", some && !d.overlap_gathers && (!updates || !d.overlap),
+       updates ? "strategy.data.overlap is false" : "no updated weights are gathered"},
+  };
+}
+
+IdleRules of_shards(const IdleFacts& f) {
+  const StrategyPart& p = f.part;
+  const FsdpOptions& o = p.fsdp_options;
+  const bool reduces =
+      o.sums_whole(p.zero_stage, p.pp) || (p.zero_stage == 2 && p.dp > 1 && p.fsdp > 1);
+  const bool none = p.zero_stage < 3 || f.no_shards;
+  const bool idle = (p.zero_stage < 3 && !reduces) || f.no_shards;
+  const bool in_pipelines = o.no_sync == NoSync::kPipelines || o.no_sync == NoSync::kPipelines2024;
+  const bool late = o.replica_sums == ReplicaSums::kLastMicrobatch;
+  return {
+      {"strategy.fsdp_options", idle, kNotSharded},
+      {"strategy.fsdp_options.early_scales",
+       o.early_scales && !f.s.workload.precision.gathers_narrow(),
+       "weights are not gathered narrow"},
+      {"strategy.fsdp_options.no_sync", !idle && in_pipelines && p.pp == 1, "pp is 1"},
+      {"strategy.fsdp_options.replica_sums", !idle && late && (p.dp == 1 || p.fsdp == 1),
+       "it is for dp beside fsdp"},
+      {"strategy.fsdp_options.reshard_last_layer",
+       !idle && !o.reshard_last_layer && !o.reshard_after_forward,
+       "reshard_after_forward is false"},
+      {"strategy.keep_weight_shard", p.keep_weight_shard && none, kNotSharded},
+      {"strategy.zero_plus_plus", none, kNotSharded},
+      {"strategy.zero_stage", p.zero_stage > 0 && f.no_shards, "dp, fsdp, cp and ep are 1"},
+  };
+}
+
+IdleRules of_axes(const IdleFacts& f) {
+  const StrategyPart& p = f.part;
+  const bool off = !p.offload.any();
+  return {
+      {"strategy.sequence_parallel", p.sequence_parallel && p.tp == 1, "tp is 1"},
+      {"strategy.context", p.cp == 1, "cp is 1"},
+      {"strategy.tensor", p.tp == 1, "tp is 1"},
+      {"strategy.tensor.copied_inputs", p.tp > 1 && p.tensor.copied_inputs && p.sequence_parallel,
+       "sequence_parallel is true"},
+      {"strategy.offload", off, "it leaves everything on the device"},
+      {"strategy.offload.bind_cores",
+       !off && !p.offload.bind_cores && p.offload.optimizer == Offload::kNone,
+       "no optimizer runs on the processors"},
+      {"memory.split_loss_bytes_per_logit", p.tp == 1 && f.s.memory.split_loss_bytes_per_logit >= 0,
+       "tp is 1"},
+  };
+}
+
+/// Kernels around attention.
+IdleRules of_attention_kernels(const IdleFacts& f) {
+  const Kernels& k = f.s.kernels;
+  const Model& m = f.s.model;
+  const bool fused = f.s.workload.flash_attention, attends = has_part(m, "*a");
+  const std::string_view spelled_out = "workload.flash_attention is false";
+  const bool shares = m.kv_heads < m.heads && m.kv_lora_rank == 0;
+  const bool rings = f.part.cp > 1 && f.part.context.rings();
+  return {
+      {"kernels.attention", k.attention != FlashKernel::kNewest && !(fused && attends),
+       attends ? spelled_out : kNoAttention},
+      {"kernels.packing", k.packing != Fusion::kFused && !(fused && attends),
+       attends ? spelled_out : kNoAttention},
+      {"kernels.qkv", k.qkv != Fusion::kFused && !attends, kNoAttention},
+      {"workload.flash_attention", !fused && !attends, kNoAttention},
+      {"kernels.softmax", k.softmax != Fusion::kFused && fused, "attention is fused"},
+      {"kernels.shared_keys", k.shared_keys != Fusion::kFused && (!fused || !shares),
+       fused ? "query heads share no keys" : spelled_out},
+      {"kernels.merge", k.merge != Fusion::kFused && !rings, "no blocks travel round a ring"},
+      {"kernels.qkv", k.qkv != Fusion::kFused && m.kv_lora_rank > 0,
+       "latent attention has a product for each already"},
+      {"kernels.rope", k.rope != Fusion::kFused && m.positions != PositionKind::kRotary,
+       "model.positions is not \"rotary\""},
+  };
+}
+
+/// Kernels of layers, and of what tensor parallelism puts around them.
+IdleRules of_layer_kernels(const IdleFacts& f) {
+  const Kernels& k = f.s.kernels;
+  const Model& m = f.s.model;
+  const bool biases =
+      m.qkv_bias || m.attention_output_bias || m.mlp_bias || m.output_bias || m.masked_lm_head;
+  const bool experts_alone = f.experts && m.shared_ffn_hidden == 0 && m.first_dense_layers == 0 &&
+                             m.moe_every == 1 && m.layer_pattern.empty();
+  const bool sums = f.part.tp > 1 && !f.part.sequence_parallel;
+  const bool in_shards =
+      f.part.zero_stage >= 2 && !f.part.fsdp_options.sums_whole(f.part.zero_stage, f.part.pp);
+  const bool gated = m.gated_mlp && has_part(m, "-magE");
+  const std::string_view no_gates = "the model has no gated MLP";
+  return {
+      {"kernels.gate", k.gate != Fusion::kFused && !gated, no_gates},
+      {"kernels.gate", k.gate != Fusion::kFused && m.gated_mlp && experts_alone,
+       "experts' gate and up are one product"},
+      {"kernels.activation", k.activation != Fusion::kFused && !gated, no_gates},
+      {"kernels.clamp", k.clamp != Fusion::kFused && !gated, no_gates},
+      {"kernels.input_sums", k.input_sums != Fusion::kFused && !sums,
+       "no input's gradient is summed over tp"},
+      {"kernels.sequence", k.sequence != Fusion::kFused && !f.part.sequence_parallel,
+       "sequence_parallel is false"},
+      {"kernels.bias", k.bias != Fusion::kFused && !biases, "the model has no biases"},
+      {"kernels.dropout", k.dropout != Fusion::kFused && m.dropout == 0, "model.dropout is 0"},
+      {"kernels.adapters", k.adapters != Fusion::kEager && !f.s.workload.lora.any(),
+       "there are no adapters"},
+      {"kernels.amax", k.amax != Fusion::kFused && !f.s.workload.precision.narrows(),
+       "no product is narrowed"},
+      {"kernels.gradient_sum",
+       k.gradient_sum != Fusion::kFused && (f.microbatches == 1 || in_shards) && !m.tied_embeddings,
+       f.microbatches == 1 ? "a step has one microbatch" : "shards of gradients are summed"},
+  };
+}
+
+IdleRules of_expert_kernels(const IdleFacts& f, const Kernels& written) {
+  const Kernels& k = written;
+  const bool deepep = k.exchange == Dispatcher::kDeepEp;
+  const bool gathers = f.part.expert_dispatch == ExpertDispatch::kAllGather;
+  return {
+      {"kernels.routing", k.routing != Fusion::kFused && !f.experts, kNoExperts},
+      {"kernels.experts", k.experts != Fusion::kFused && !f.experts, kNoExperts},
+      {"kernels.expert_bias", k.expert_bias != Fusion::kFused && !f.experts, kNoExperts},
+      {"kernels.expert_padding",
+       k.expert_padding != Fusion::kFused && (!f.experts || !f.s.workload.precision.narrows()),
+       f.experts ? "no product is narrowed" : kNoExperts},
+      {"kernels.exchange", deepep && (f.expert_ranks == 1 || gathers),
+       !f.experts            ? kNoExperts
+       : f.expert_ranks == 1 ? "each rank has all experts"
+                             : "strategy.expert_dispatch is \"all_gather\""},
+  };
+}
+
+IdleRules of_host(const IdleFacts& f, const Host& h) {
+  const bool at_once = h.launch_time.value == 0;
+  const std::string_view no_time = "host.launch_time is 0";
+  const bool told = f.s.workload.capacity_factor > 0;
+  const bool waits = f.experts && !told;
+  return {
+      {"host.linear_calls", h.linear_calls > 0 && at_once, no_time},
+      {"host.graphs", h.graphs && at_once, no_time},
+      {"host.routing_graph", h.routing_graph && (at_once || !f.experts),
+       f.experts ? no_time : kNoExperts},
+      {"host.waits_for_messages", h.waits_for_messages && f.part.pp == 1, "pp is 1"},
+      {"host.waits_for_routing", h.waits_for_routing && !waits,
+       f.experts ? "workload.capacity_factor says how many tokens an expert takes" : kNoExperts},
+      {"host.waits_for_routing",
+       h.waits_for_routing && waits && at_once && f.s.host.collective_time.value == 0, no_time},
+  };
+}
+
+IdleRules of_cluster(const IdleFacts& f, const ClusterPart& c) {
+  const Fabric& fabric = c.fabric.value;
+  const bool draws = c.jitter > 0 || fabric.spreading == Spreading::kHash;
+  const bool measured = !f.s.calibration.empty();
+  const bool varies = c.variation != ClusterPart{}.variation;
+  return {
+      {"cluster.seed", c.seed != ClusterPart{}.seed && !draws, "cluster.jitter is 0"},
+      {"cluster.variation", varies && f.s.cluster.world_size() == 1, "there is one device"},
+      {"cluster.variation", varies && (c.jitter > 0 || measured),
+       measured ? "the calibration says how fast devices are"
+                : "cluster.jitter says how fast devices are"},
+      {"cluster.fabric.spreading", fabric.spreading == Spreading::kHash && !f.s.flow_network,
+       kAnalytic},
+      {"cluster.fabric.rail_forwarding", !fabric.rail_forwarding && !f.s.flow_network, kAnalytic},
+  };
+}
+
+IdleRules of_serving(const Scenario& s) {
+  return {
+      {"serving.state_cache", !has_states(s.model), kNoStates},
+      {"serving.expert_weights", s.model.experts == 0, kNoExperts},
+      {"kernels.exchange", s.kernels.exchange == Dispatcher::kDeepEp,
+       "served tokens reach experts by all_gather and reduce_scatter"},
+  };
+}
+
+IdleRules of_training(const ScenarioParts& parts, const Scenario& s) {
+  const IdleFacts f{parts.strategy, s};
+  IdleRules out;
+  for (const IdleRules& rules :
+       {of_model(f), of_workload(f, parts.workload), of_experts(f), of_axes(f), of_pipeline(f),
+        of_recomputation(f), of_reductions(f), of_shards(f), of_attention_kernels(f),
+        of_layer_kernels(f), of_expert_kernels(f, parts.kernels), of_host(f, parts.host),
+        of_cluster(f, parts.cluster)}) {
+    out.insert(out.end(), rules.begin(), rules.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+bool says_itself(const Json& root, const std::vector<std::string>& filled_in,
+                 const std::string& path) {
+  const Json* field = root.find_path(path);
+  if (field == nullptr) return false;
+  if (!field->is(Json::Kind::kObject)) return std::ranges::find(filled_in, path) == filled_in.end();
+  return std::ranges::any_of(field->children(), [&](const Json* member) {
+    return says_itself(root, filled_in, path + "." + std::string(member->key()));
+  });
+}
+
+std::vector<std::string> idle_fields(const Json& root, const std::vector<std::string>& filled_in,
+                                     const ScenarioParts& parts, const Scenario& scenario) {
+  std::vector<std::string> warnings;
+  for (const IdleRule& rule :
+       scenario.serving ? of_serving(scenario) : of_training(parts, scenario)) {
+    if (!rule.idle || !says_itself(root, filled_in, rule.path)) continue;
+    warnings.push_back(fmt::format("W001: {} has no effect: {}", rule.path, rule.reason));
+  }
+  return warnings;
+}
+
+}  // namespace plait
