@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
+#include "cli/row_warnings.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/parallel.h"
@@ -144,34 +144,12 @@ std::vector<ComparedRow> evaluate_all(const std::vector<ComparedTask>& tasks, in
   return out;
 }
 
-/// "(tp=1, tp=2 and 4 more)"; "" where it is all of them.
-std::string labels_text(const std::vector<std::string>& labels, std::size_t all) {
-  constexpr std::size_t kNamed = 3;
-  if (labels.size() == all) return "";
-  const std::vector<std::string> named(
-      labels.begin(),
-      labels.begin() + static_cast<std::ptrdiff_t>(std::min(kNamed, labels.size())));
-  const std::size_t more = labels.size() - named.size();
-  return fmt::format(" ({}{})", fmt::join(named, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
-/// What is to be known of the rows, each once, and of which rows.
 std::vector<std::string> warnings_of(const std::vector<ComparedScenario>& candidates) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> found;
-  std::size_t planned = 0;
+  std::vector<RowWarnings> rows;
   for (const ComparedScenario& c : candidates) {
-    if (!c.report) continue;
-    ++planned;
-    for (const std::string& warning : c.report->run.warnings) {
-      auto at = std::ranges::find(found, warning, [](const auto& f) { return f.first; });
-      if (at == found.end()) at = found.insert(found.end(), {warning, {}});
-      at->second.push_back(c.label);
-    }
+    if (c.report) rows.push_back({c.label, c.report->run.warnings});
   }
-  std::vector<std::string> out;
-  for (const auto& [warning, labels] : found) out.push_back(warning + labels_text(labels, planned));
-  return out;
+  return warnings_of_rows(rows);
 }
 
 std::string rendered(const std::vector<ComparedScenario>& candidates, const OutputOptions& output) {

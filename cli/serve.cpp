@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/progress.h"
+#include "cli/row_warnings.h"
 #include "core/json.h"
 #include "prediction/evaluate.h"
 #include "prediction/run_facts.h"
@@ -109,29 +110,12 @@ ServingCandidate candidate_of(const ServedSource& source, const ServeOptions& op
   return out;
 }
 
-/// Of all candidates, each once, and behind those that not all have whose they are.
 std::vector<std::string> warnings_of(const std::vector<ServingCandidate>& candidates) {
-  struct Warning {
-    std::string text, first;  // the label of the first that has it
-    std::ptrdiff_t count = 0;
-  };
-  std::vector<Warning> all;
-  std::ptrdiff_t served = 0;
+  std::vector<RowWarnings> rows;
   for (const ServingCandidate& c : candidates) {
-    if (!c.report) continue;
-    ++served;
-    for (const std::string& text : c.report->run.warnings) {
-      const auto found = std::ranges::find(all, text, &Warning::text);
-      Warning& warning = found != all.end() ? *found : all.emplace_back(Warning{text, c.label});
-      ++warning.count;
-    }
+    if (c.report) rows.push_back({c.label, c.report->run.warnings});
   }
-  std::vector<std::string> out;
-  for (const Warning& w : all) {
-    const std::string others = w.count > 1 ? fmt::format(" and {} more", w.count - 1) : "";
-    out.push_back(w.count == served ? w.text : fmt::format("{} [{}{}]", w.text, w.first, others));
-  }
-  return out;
+  return warnings_of_rows(rows);
 }
 
 std::vector<ServedSource> read_sources(const ServeOptions& options) {

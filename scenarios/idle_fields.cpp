@@ -225,7 +225,7 @@ IdleRules of_attention_kernels(const IdleFacts& f) {
        attends ? spelled_out : kNoAttention},
       {"kernels.qkv", k.qkv != Fusion::kFused && !attends, kNoAttention},
       {"workload.flash_attention", !fused && !attends, kNoAttention},
-      {"kernels.softmax", k.softmax != Fusion::kFused && fused, "attention is fused"},
+      {"kernels.softmax", k.softmax != SoftmaxKernel::kFused && fused, "attention is fused"},
       {"kernels.shared_keys", k.shared_keys != Fusion::kFused && (!fused || !shares),
        fused ? "query heads share no keys" : spelled_out},
       {"kernels.merge", k.merge != Fusion::kFused && !rings, "no blocks travel round a ring"},

@@ -129,7 +129,7 @@ void warn_of_slow_softmax(Scenario& s) {
   own.seq_q = own.seq_kv = s.workload.sequence_length;
   if (is_for_megatron_softmax(own)) return;
   s.warnings.push_back(fmt::format(
-      "W040: Megatron-LM's softmax has no code for {} heads of a rank, micro-batches of {} and "
+      "W023: Megatron-LM's softmax has no code for {} heads of a rank, micro-batches of {} and "
       "sequences of {}, so that PyTorch's kernels run in fp32, which is slow: make heads times "
       "micro-batch a multiple of 4 and sequences of up to 4,096, or set workload.flash_attention "
       "to true",

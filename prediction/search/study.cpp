@@ -101,7 +101,7 @@ std::vector<std::string> Study::warnings() const {
   }
   for (const std::string& field : searched_all_the_same(question_, open_, kept_)) {
     out.push_back(fmt::format(
-        "W030: {0} of --set is where the search begins, and is searched like the whole layout: "
+        "W022: {0} of --set is where the search begins, and is searched like the whole layout: "
         "--keep {0} keeps it",
         field));
   }

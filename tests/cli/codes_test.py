@@ -167,7 +167,7 @@ CODES = [
     ("W010", 0, ["serve", "slow.json", "--max-rate"], {}, ["requests a second", "100000 are"]),
     ("W019", 0, ["serve", "slow.json"], {"serving.requests.rate_per_s": 1000},
      ["still wait for their first token", "--max-rate"]),
-    ("W040", 0, ["run", TINY],
+    ("W023", 0, ["run", TINY],
      {"framework": "megatron-lm-2021", "workload.flash_attention": False,
       "model.heads": 4},
      ["2 heads of a rank, micro-batches of 1"]),

@@ -26,13 +26,13 @@ class SearchSays(CommandTest):
 
     def test_a_value_that_is_searched_all_the_same_is_told(self):
         told = plait("search", TINY, "--set", "strategy.tp=4", "--best", "1").err
-        self.assertIn("W030: strategy.tp of --set", told)
+        self.assertIn("W022: strategy.tp of --set", told)
         self.assertIn("--keep strategy.tp", told)
         for more in (["--keep", "strategy.tp"], ["--set", "strategy.pp=auto"]):
             told = plait("search", TINY, "--set", "strategy.tp=2", *more, "--best", "1").err
-            self.assertNotIn("W030", told)
+            self.assertNotIn("W022", told)
         none = plait("search", TINY, "--set", "workload.global_batch=32", "--best", "1").err
-        self.assertNotIn("W030", none)
+        self.assertNotIn("W022", none)
 
     def test_grouped_heads_that_keep_layouts_away_are_named(self):
         none = plait("search", HYBRID, "--set", "strategy.tp=16", "--keep", "strategy.tp").out
