@@ -19,7 +19,7 @@ struct SharedWarning {
 std::string labels_text(std::vector<std::string> labels) {
   const std::size_t more = labels.size() - std::min(kNamed, labels.size());
   labels.resize(labels.size() - more);
-  return fmt::format(" ({}{})", fmt::join(labels, ", "),
+  return fmt::format(" [{}{}]", fmt::join(labels, ", "),
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 

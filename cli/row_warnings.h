@@ -12,7 +12,7 @@ struct RowWarnings {
   std::vector<std::string> warnings;
 };
 
-/// In the order in which they come first; "W001: ... (tp=1, tp=2 and 4 more)", or without labels
+/// In the order in which they come first; "W001: ... [tp=1, tp=2 and 4 more]", or without labels
 /// where all rows have it.
 std::vector<std::string> warnings_of_rows(const std::vector<RowWarnings>& rows);
 

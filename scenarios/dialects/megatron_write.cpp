@@ -132,6 +132,8 @@ void write_workload(ExportDraft& d) {
   d.set("--attention-backend", w.flash_attention ? "flash" : "unfused");
   d.set("--clip-grad", w.gradient_clipping ? "1.0" : "0.0");
   d.say({"workload.flash_attention", "workload.gradient_clipping"});
+  const bool own_softmax = d.scenario.kernels.softmax == SoftmaxKernel::kMegatron;
+  if (w.flash_attention || own_softmax) d.say({"kernels.softmax"});
 }
 
 /// Without how long, and how fast, it does not start (megatron/training/training.py,

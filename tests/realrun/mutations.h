@@ -119,6 +119,9 @@ inline bool brings_back(const Block& block) {
   return block.name == "offload.fetch_gradients" || block.name == "offload.fetch_activations";
 }
 
+/// Ranks here take the delta rule token by token, with no use for the inverses of chunks.
+inline bool is_of_chunks(const Tensor& tensor) { return tensor.name == "delta_rule_inverse"; }
+
 /// Each copy between places dropped. What is brought back to the device has never left it where the
 /// copy is dropped: another sound plan, which holds more memory.
 inline std::vector<Mutation> copies_dropped(const Plan& plan) {
@@ -127,8 +130,9 @@ inline std::vector<Mutation> copies_dropped(const Plan& plan) {
     const Block& block = plan.blocks[b];
     for (std::size_t i = 0; is_called(plan, b) && i < block.ops.size(); ++i) {
       if (!std::holds_alternative<Copy>(block.ops[i].body)) continue;
-      const std::string what = plan.tensors[block.ops[i].operands[0].tensor].name;
-      Mutation m{block.name + ": copy of " + what + " dropped", plan, brings_back(block)};
+      const Tensor& copied = plan.tensors[block.ops[i].operands[0].tensor];
+      Mutation m{block.name + ": copy of " + copied.name + " dropped", plan,
+                 brings_back(block) || is_of_chunks(copied)};
       auto& ops = m.plan.blocks[b].ops;
       ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
       remove_empty_calls(m.plan);
