@@ -151,7 +151,7 @@ class IdleFields(CommandTest):
         path = self.file("replicas.json", json.dumps(BASES["replicas"]))
         told = plait("compare", path, "-L", "kernels.softmax=fused,eager").err
         self.assertEqual(told.strip(), "warning: W001: kernels.softmax has no effect: attention is "
-                                       "fused (softmax=eager)")
+                                       "fused [softmax=eager]")
         told = plait("compare", path, "-L", "strategy.tp=2,4",
                      "--set", "kernels.softmax=eager").err
         self.assertEqual(told.count("W001"), 1, told)
