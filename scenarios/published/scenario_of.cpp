@@ -204,6 +204,7 @@ class ScenarioWriter {
     if (!out.empty()) assumed_.push_back("read of kernels: " + listed(out));
     if (!attention_.kernel.empty()) out["attention"] = attention_.kernel;
     if (attention_.eager_softmax) out["softmax"] = "eager";
+    if (recipe_.rotates_apart) out["rope"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";
     if (sends_in_pieces(run_, framework_))
