@@ -103,6 +103,7 @@ FabricWords dealt(double total, std::int64_t gpus_per_node) {
 }
 
 std::string fabric_name(const FabricWords& words) {
+  if (words.omni_path) return "opa100";
   if (words.efa) {
     if (words.gigabits <= 100) return "efa100";
     return words.gigabits <= 400 ? "efa400" : "efa800";
@@ -151,7 +152,7 @@ void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json&
   const std::string name = fabric_name(words);
   cluster["fabric"] = name;
   const double usual = find_fabric(name).bandwidth.value * 8e-9;
-  if (std::abs(usual - words.gigabits) > 1) {
+  if (!words.omni_path && std::abs(usual - words.gigabits) > 1) {
     cluster["fabric"] = {{"preset", name},
                          {"bandwidth", fmt::format("{} GB/s", words.gigabits / 8)}};
   }
@@ -167,7 +168,7 @@ FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
       kLinks(R"((\d+) Omni-Path[^;]*;\s*(\d+)\s*Gb/s per link)"),
       kNode(R"((\d+)\s*Gb/s\s*(?:(?:[A-Za-z]+\s+)?per node|node-node|IB/RoCE node-node))"),
       kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"), kPort(R"((\d+)\s*Gb/s)"),
-      kEthernet("RoCE|[Ee]thernet"), kEfa("EFA");
+      kEthernet("RoCE|[Ee]thernet"), kEfa("EFA"), kOmniPath("Omni-Path");
   FabricWords out;
   std::smatch m;
   const auto finds = [&](const std::regex& what) {
@@ -184,7 +185,7 @@ FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
   } else if (finds(kPort)) {
     out.gigabits = group(m, 1);
   }
-  out.ethernet = finds(kEthernet), out.efa = finds(kEfa);
+  out.ethernet = finds(kEthernet), out.efa = finds(kEfa), out.omni_path = finds(kOmniPath);
   return out;
 }
 

@@ -15,6 +15,7 @@ struct FabricWords {
   double gigabits = 0;    // of one NIC; 0: not said
   bool ethernet = false;
   bool efa = false;  // AWS's
+  bool omni_path = false;
 };
 /// "8x HDR 200 Gb/s IB per node", "1600 Gbps node-node (RoCE)", "400 Gb/s RDMA per GPU", ...
 FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node);

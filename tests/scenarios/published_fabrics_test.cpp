@@ -64,6 +64,8 @@ TEST(PublishedFabrics, WhatIsSaidOfAFabricWithoutItsRateIsTaken) {
   EXPECT_EQ(machine("RoCE"), Machine("hgx-h100", "roce400"));
   EXPECT_EQ(machine("EFA across nodes"), Machine("aws-p5", "the usual one"));
   EXPECT_EQ(machine("EFA, 8x 400 Gb/s"), Machine("aws-p5", "efa400"));
+  EXPECT_EQ(machine("4 Omni-Path (OPA) links per node; 100 Gb/s per link"),
+            Machine("hgx-h100", "opa100"));
 }
 
 TEST(PublishedFabrics, OfOtherRatesThanUsualSayTheirs) {
