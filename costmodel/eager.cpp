@@ -137,12 +137,18 @@ KernelChain clip_chain(const SquaredNorm& op) {
 }
 
 // torch.optim.AdamW(fused=True), and where weights are narrower than what it updates a copy that
-// reads that again.
+// reads that again. Gradients narrower than that are copied to its type before, which it then
+// reads, and those of fp16 are divided by the loss scale there (Megatron-LM,
+// megatron/optimizer/optimizer.py: _copy_model_grads_to_main_grads,
+// _unscale_main_grads_and_check_for_nan).
 KernelChain adam_chain(const Adam& op) {
   const bool copied = op.weight != op.master && !op.split;
-  const Bytes again(copied ? op.elements * size_of(op.master) : 0);
-  return {.bytes = memory_traffic(op) + again,
-          .kernels = copied ? 2 : 1,
+  const bool widened = size_of(op.grad) < size_of(op.master) && !op.split;
+  const bool unscaled = widened && op.grad == DType::kFp16;
+  const std::int64_t again =
+      size_of(op.master) * ((copied ? 1 : 0) + (widened ? 2 : 0) + (unscaled ? 2 : 0));
+  return {.bytes = memory_traffic(op) + Bytes(op.elements * again),
+          .kernels = 1 + (copied ? 1 : 0) + (widened ? 1 : 0) + (unscaled ? 1 : 0),
           .kind = StreamKind::kTensorList};
 }
 

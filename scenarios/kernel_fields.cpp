@@ -98,8 +98,10 @@ const Table<Kernels>& kernels_table() {
                 "eager: by the tensor's own largest value, which a kernel looks for before."),
           field(
               "optimizer", &K::optimizer, choice,
-              "Eager: gradients are multiplied by the clip factor, and 16-bit weights copied from "
-              "fp32 ones, by kernels of their own, as torch.optim and clip_grad_norm_ do.")
+              "Eager: gradients are multiplied by the clip factor, copied to the master's type "
+              "where they are narrower and, of fp16, divided by the loss scale, and 16-bit weights "
+              "copied from fp32 ones, by kernels of their own, as torch.optim, clip_grad_norm_ and "
+              "Megatron-LM of 2021 do.")
               .silent_by_default(),
           field("routing", &K::routing, choice,
                 "The choice of experts, and tokens to and from their slots."),

@@ -49,7 +49,7 @@ constexpr Rule kRules[] = {
     {"Aleph-Alpha", "scaling"},
     {"Zero Bubble", "megatron-lm-2023"},
     {"tables.tex", "megatron-lm-2020"},
-    {"Megatron-LM e156d2fe", "megatron-lm-2021"},
+    {"Megatron-LM e156d2fe", "megatron-lm-2021-local"},
     {"golden", "megatron-lm"},
     {"NeMo 24.03", "nemo-launcher"},  // until NeMo 2.0, of 24.09
     {"NeMo 24.05", "nemo-launcher"},

@@ -90,11 +90,18 @@ bool gathers_tokens(const PublishedRun& run) {
 /// training/benchmarks/baichuan2_13b/deepspeed/ds_config.json): "ZeRO-DP O1", gradient
 /// checkpointing, and a model file that multiplies scores and values apart. Its Mixtral
 /// (training/benchmarks/mixtral_8x7B/megatron/megatron_main.sh, of Megatron-Core 0.6) says nothing
-/// of how tokens get to experts, which is Megatron-LM's default.
+/// of how tokens get to experts, which is Megatron-LM's default; its page names FlashAttention 2.
+/// That script and Qwen1.5-MoE's (training/benchmarks/qwen1.5_MoE/megatron/megatron_pai_main.sh)
+/// have --no-rope-fusion.
 void complete_by_case(const PublishedRun& run, Recipe& recipe) {
   if (mentions(run.source, "mixtral_8x7B-megatron")) {
-    recipe.gathers_tokens = true;
-    recipe.by_release = "tokens gathered to experts";
+    recipe.gathers_tokens = recipe.rotates_apart = true;
+    recipe.kernel = "flash_attentionv2";
+    recipe.by_release = "tokens gathered to experts, FlashAttention-2, no fused rotary positions";
+  }
+  if (mentions(run.source, "qwen1.5_MoE-megatron")) {
+    recipe.rotates_apart = true;
+    recipe.by_release = "no fused rotary positions";
   }
   if (!mentions(run.source, "baichuan2_13b-deepspeed")) return;
   recipe.recompute = "full";

@@ -20,6 +20,7 @@ struct Recipe {
   bool overlaps_gathers = false;    // --overlap-param-gather
   bool overlaps_tensor = false;     // --tp-comm-overlap
   bool gathers_tokens = false;      // to experts, by Megatron-Core's allgather dispatcher
+  bool rotates_apart = false;       // --no-rope-fusion
   bool quick_linear = false;        // linear layers cost the host no more than PyTorch's
   std::string recompute;            // as records write it; empty: the recipe is not known
   std::string offload;              // likewise

@@ -9,6 +9,8 @@
 
 #include "core/json.h"
 #include "core/spelling.h"
+#include "model/kernels.h"
+#include "scenarios/framework.h"
 #include "scenarios/published/adapters_of.h"
 #include "scenarios/published/attention_of.h"
 #include "scenarios/published/fused_of.h"
@@ -103,6 +105,31 @@ class ScenarioWriter {
     workload["documents"] = {{"length", 195}};
   }
 
+  bool runs_megatrons_softmax() const {
+    const Framework* profile = find_framework(framework_);
+    const auto says = [profile](const char* path, const char* value) {
+      return std::ranges::any_of(profile->defaults, [&](const FrameworkDefault& d) {
+        return d.path == path && d.value == value;
+      });
+    };
+    return profile != nullptr && says("kernels.softmax", R"("megatron")") &&
+           says("workload.flash_attention", "false") && !attention_.flash;
+  }
+
+  /// Of what is not published the least: one sequence or, where attention is Megatron-LM's own of
+  /// 2021, as many as its fused softmax has code for, which its authors report on (Narayanan et al.
+  /// 2021, section 4.2).
+  std::int64_t least_micro_batch() const {
+    Attention own;
+    own.heads = m_.heads / std::max<std::int64_t>(1, p_.tp);
+    own.seq_q = own.seq_kv = m_.sequence_length;
+    for (const std::int64_t batch : {1, 2, 4}) {
+      own.batch = batch;
+      if (!runs_megatrons_softmax() || is_for_megatron_softmax(own)) return batch;
+    }
+    return 1;
+  }
+
   JsonObject workload() {
     std::int64_t global_batch = run_.global_batch, micro_batch = run_.micro_batch;
     if (global_batch == 0) {
@@ -111,8 +138,10 @@ class ScenarioWriter {
     }
     JsonObject out = {{"sequence_length", m_.sequence_length}, {"global_batch", global_batch}};
     if (micro_batch == 0) {
-      micro_batch = 1;
-      assumed_.emplace_back("micro-batch: 1");
+      micro_batch = least_micro_batch();
+      assumed_.push_back(fmt::format(
+          "micro-batch: {}{}", micro_batch,
+          micro_batch > 1 ? ", the least that Megatron-LM's softmax has code for" : ""));
     }
     out["micro_batch"] = micro_batch;
     out["precision"] = precision_of(run_, assumed_);
@@ -204,6 +233,7 @@ class ScenarioWriter {
     if (!out.empty()) assumed_.push_back("read of kernels: " + listed(out));
     if (!attention_.kernel.empty()) out["attention"] = attention_.kernel;
     if (attention_.eager_softmax) out["softmax"] = "eager";
+    if (recipe_.rotates_apart) out["rope"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";
     if (sends_in_pieces(run_, framework_))

@@ -281,6 +281,28 @@ TEST(Eager, ListsOfTensorsAreUpdatedAsPyTorchDoes) {
   EXPECT_EQ(lists.compute(adam, processor).total(), fused.compute(adam, processor).total());
 }
 
+// Of fp16 gradients (2 bytes) and an fp32 master (4): the copy in fp32 is written (4) and read by
+// Adam in place of them (4 + 2 for 2); dividing it by the loss scale reads and writes it (8). Those
+// of bf16 have no loss scale. The narrow weights' copy reads the master (4) as before.
+TEST(Eager, NarrowGradientsAreCopiedToTheMastersTypeBeforeTheUpdate) {
+  Kernels lists;
+  lists.optimizer = Fusion::kEager;
+  const std::int64_t parameters = 1000;
+  const auto beyond_fused = [&](const Adam& op) {
+    const Bytes bytes = eager_chain(op, lists).bytes - memory_traffic(Compute(op));
+    return static_cast<double>(bytes.value) / parameters;
+  };
+  Adam adam{parameters, DType::kFp16, DType::kFp16};
+  EXPECT_DOUBLE_EQ(beyond_fused(adam), 4 + (4 + 4) + 8);
+  EXPECT_EQ(eager_chain(adam, lists).kernels, 4);
+  adam.weight = adam.grad = DType::kBf16;
+  EXPECT_DOUBLE_EQ(beyond_fused(adam), 4 + (4 + 4));
+  EXPECT_EQ(eager_chain(adam, lists).kernels, 3);
+  adam.master = adam.moments = DType::kBf16;
+  EXPECT_DOUBLE_EQ(beyond_fused(adam), 0) << "no master";
+  EXPECT_EQ(eager_chain(adam, {}).kernels, 0);
+}
+
 TEST(Eager, WhatIsOneKernelAnywayStaysSo) {
   const Activation gelu{Pass::kForward, ActivationKind::kGelu, false, kRows, kWidth};
   EXPECT_EQ(eager_chain(gelu, all_eager()).kernels, 0);

@@ -29,6 +29,19 @@ TEST(PublishedFrameworks, AProfilesOwnNameChoosesIt) {
   EXPECT_EQ(profile("TorchTitan-2025"), "torchtitan-2025");
 }
 
+// SC21's script asks for torch's DDP, LiBai's scripts leave Megatron-LM's own.
+TEST(PublishedFrameworks, MegatronLmAtItsDefaultsReducesGradientsBehindTheLastBackwardPass) {
+  const auto overlaps = [](const std::string& framework) {
+    return parse_scenario(R"({"framework": ")" + framework + R"(", "model": "gpt2",
+        "cluster": "dgx-v100", "strategy": {"dp": 8},
+        "workload": {"sequence_length": 1024, "global_batch": 8}})",
+                          "ddp")
+        .strategy.data.overlap;
+  };
+  EXPECT_TRUE(overlaps(profile("SC21")));
+  EXPECT_FALSE(overlaps(profile("Megatron-LM e156d2fe")));
+}
+
 TEST(PublishedFrameworks, LettersOfEitherCaseNameOne) {
   EXPECT_EQ(profile("NEMO 24.07"), "nemo-launcher");
   EXPECT_EQ(profile("nemo 2.0"), "nemo");

@@ -30,6 +30,22 @@ TEST(PublishedKernels, BehindFused) {
   EXPECT_EQ(kernels("flash attention, fused RMSNorm=True"), json::parse(R"({"norm": "fused"})"));
 }
 
+// In fours of sequences times heads of a rank, which are 8, 2 and 1 here.
+TEST(PublishedKernels, AnUnstatedMicroBatchIsOneThatMegatronsSoftmaxTakes) {
+  json record = published_sample();
+  record["batch"] = {{"global_batch", 64}};
+  const auto taken = [&](const std::string& source, std::int64_t heads, std::int64_t tp) {
+    record["source"] = source;
+    record["model"]["heads"] = record["model"]["kv_heads"] = heads;
+    record["parallel"]["tp"] = tp, record["parallel"]["dp"] = 4 / tp;
+    return json::parse(scenario_of(run_of(record)).json)["workload"]["micro_batch"];
+  };
+  EXPECT_EQ(taken("Narayanan et al. SC21", 16, 2), 1);
+  EXPECT_EQ(taken("Narayanan et al. SC21", 4, 2), 2);
+  EXPECT_EQ(taken("Narayanan et al. SC21", 4, 4), 4);
+  EXPECT_EQ(taken("Megatron-Core", 4, 2), 1) << "whose attention is fused";
+}
+
 TEST(PublishedKernels, OfLibraries) {
   const json all = json::parse(
       R"({"norm": "fused", "rope": "fused", "activation": "fused", "cross_entropy": "fused"})");

@@ -63,6 +63,20 @@ TEST(PublishedRecipes, DgxCloudsNemotron340bHadFlashAttention2) {
   EXPECT_EQ(kernel("README_15b.md @v24.11.1"), FlashKernel::kNewest);
 }
 
+// Their scripts have --no-rope-fusion; the page of Mixtral names FlashAttention 2.
+TEST(PublishedRecipes, FlagPerfsMixturesRotateByKernelsOfTheirOwn) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  const auto kernels = [&](const std::string& benchmark) {
+    record["source"] = "FlagOpen/FlagPerf training/nvidia/" + benchmark + "/README.md";
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").kernels;
+  };
+  EXPECT_EQ(kernels("mixtral_8x7B-megatron").rope, Fusion::kEager);
+  EXPECT_EQ(kernels("mixtral_8x7B-megatron").attention, FlashKernel::kFlash2);
+  EXPECT_EQ(kernels("qwen1.5_MoE-megatron").rope, Fusion::kEager);
+  EXPECT_EQ(kernels("llama3_8B-megatron").rope, Fusion::kFused);
+}
+
 // NeMo's pages of 2024 fine-tune on SQuAD, packed: attention stays within documents.
 TEST(PublishedRecipes, NemoFineTunesOnPackedDocuments) {
   json record = published_sample();
