@@ -58,12 +58,15 @@ NewFile::NewFile(const std::string& path) : path_(path) {
     if (error) path_ = path;
   }
   if (!in_the_way) partial_ = fmt::format("{}.{}.part", path_, ::getpid());
+  // Entered before it is there: a signal between the two finds nothing to remove and leaves
+  // nothing.
+  if (!partial_.empty()) enter(partial_.c_str());
   file_ = std::fopen((in_the_way ? path_ : partial_).c_str(), "wb");
   if (file_ == nullptr) {
     const std::string why = std::strerror(errno);
+    leave(partial_.c_str());
     throw EnvironmentError(fmt::format("cannot write {}: {}", path_, why));
   }
-  if (!partial_.empty()) enter(partial_.c_str());
 }
 
 NewFile::~NewFile() {
