@@ -78,16 +78,17 @@ double measure(const ShapedLinks& links, const std::vector<std::int64_t>& host_o
   return std::ranges::max(*seconds);
 }
 
-/// No less than the bucket takes but for the clock of its tokens, and not much more. Other programs
-/// on the machine can only make it later: the best of three counts.
+/// No less than the bucket takes but for the clock of its tokens: links that were shared wrongly,
+/// or not at all, would take a third. Other programs on the machine can only make it later: the
+/// best of eight counts, and may be late by a quarter.
 void expect_time(const ShapedLinks& links, const std::vector<std::int64_t>& host_of,
                  const std::vector<Message>& messages, double expected) {
   double best = 1e9;
-  for (int i = 0; i < 3 && best > 1.05 * expected; ++i) {
+  for (int i = 0; i < 8 && best > 1.05 * expected; ++i) {
     best = std::min(best, measure(links, host_of, messages));
   }
   EXPECT_GT(best, 0.97 * expected);
-  EXPECT_LT(best, 1.08 * expected);
+  EXPECT_LT(best, 1.25 * expected);
 }
 
 TEST_F(Shaped, ALinkPassesWhatItsTokenBucketSays) {
