@@ -247,10 +247,7 @@ void add_search(Command& command) {
   sub.option("--budget", options->question.budget,
              "Simulations at most; the answer then says how far it may be off")
       .positive();
-  sub.option("--price", options->question.prices,
-             "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
-      .takes("[DEVICE=]PRICE")
-      .separated_by_commas();
+  add_price_option(sub, options->question.prices);
   add_files(sub, *options);
   add_jobs_option(sub, options->question.jobs);
   add_output_options(sub, options->output);
