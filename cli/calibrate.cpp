@@ -3,12 +3,9 @@
 #include "costmodel/fit/calibrate.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -17,8 +14,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "topologies/catalogue.h"
-#include "topologies/reported_names.h"
+#include "costmodel/fit/measured_machine.h"
 
 namespace plait {
 namespace {
@@ -53,42 +49,6 @@ std::string table_of(const CalibrationResult& result) {
     text += fmt::format("data sheet: that error without a calibration, by {} of the catalogue\n",
                         device);
   return text;
-}
-
-bool is_of_gpu(const std::vector<Row>& rows) {
-  return std::ranges::any_of(rows, [](const Row& row) {
-    const auto* run = std::get_if<RunRow>(&row);
-    return std::holds_alternative<GpuRow>(row) || (run != nullptr && run->bench == "profile");
-  });
-}
-
-/// The GPU that was measured: the one that is asked for, or that its driver reports.
-std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::string& asked_for,
-                                   std::vector<std::string>& warnings) {
-  if (!asked_for.empty()) return find_device(asked_for);
-  const std::string& reported = std::get<RunRow>(rows.front()).processor;
-  if (const auto known = device_reported_as(reported)) return find_device(std::string(*known));
-  if (!is_of_gpu(rows)) return std::nullopt;
-  warnings.push_back(fmt::format(
-      "W009: the catalogue has no device that is reported as \"{}\": its kernels are fitted as "
-      "those of a processor, which do not know tiles and waves; name the nearest one with "
-      "--device (plait list devices)",
-      reported));
-  return std::nullopt;
-}
-
-/// A profile has no host: there its GPU stands.
-void warn_of_hosts(const std::vector<Row>& rows, std::vector<std::string>& warnings) {
-  std::set<std::string> hosts;
-  for (const Row& row : rows) {
-    const auto* run = std::get_if<RunRow>(&row);
-    if (run != nullptr && run->bench != "profile") hosts.insert(run->host);
-  }
-  if (hosts.size() < 2) return;
-  warnings.push_back(
-      fmt::format("W015: measurements of several hosts are fitted together: {}; hosts of one kind "
-                  "differ, so give each a calibration of its own, or be sure that they are alike",
-                  fmt::join(hosts, ", ")));
 }
 
 /// A last line without an end counts where it is whole: an editor wrote it, and no bench that was

@@ -26,7 +26,7 @@ namespace plait {
 namespace {
 
 struct CompareOptions {
-  std::vector<std::string> files, sets, variations;
+  std::vector<std::string> files, sets, variations, prices;
   OutputOptions output;
   std::string fail_over, html;
   int jobs = 1;
@@ -134,8 +134,7 @@ ComparedRow evaluate(const ComparedTask& task, Evaluator& evaluator) {
 }
 
 std::vector<ComparedRow> evaluate_all(const std::vector<ComparedTask>& tasks, int jobs,
-                                      const std::string& command_line) {
-  Evaluator evaluator(command_line);
+                                      Evaluator& evaluator) {
   std::vector<ComparedRow> out(tasks.size());
   ProgressLine progress("predicting");
   in_parallel(
@@ -187,8 +186,10 @@ int compare(const CompareOptions& options, const std::string& command_line) {
   if (print_help_for_sets({options.files.front(), options.sets}, options.output)) return kYes;
   const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
   const std::vector<Source> sources = read_sources(options.files);
+  Evaluator evaluator(command_line, options.prices);
   const std::vector<ComparedRow> rows =
-      evaluate_all(tasks_of(options, sources), options.jobs, command_line);
+      evaluate_all(tasks_of(options, sources), options.jobs, evaluator);
+  print_warnings(evaluator.idle_prices());
   std::vector<ComparedScenario> candidates;
   for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
   save_page(options.html, candidates, rows, command_line);
@@ -216,6 +217,7 @@ void add_compare(Command& command) {
   add_scenarios_options(sub, options->files, options->sets,
                         "Scenarios, or reports that run --format json or --html wrote");
   add_vary_option(sub, options->variations);
+  add_price_option(sub, options->prices);
   add_output_options(sub, options->output);
   add_html_option(sub, options->html);
   sub.option("--fail-over", options->fail_over,

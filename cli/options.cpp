@@ -125,6 +125,14 @@ Option add_vary_option(Subcommand command, std::vector<std::string>& variations)
       .repeatable();
 }
 
+void add_price_option(Subcommand command, std::vector<std::string>& prices) {
+  command
+      .option("--price", prices,
+              "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
+      .takes("[DEVICE=]PRICE")
+      .separated_by_commas();
+}
+
 void add_jobs_option(Subcommand command, int& jobs) {
   command.option("-j,--jobs", jobs, "Threads; the result does not depend on them")
       .between(1, 1024)

@@ -39,6 +39,8 @@ void add_scenarios_options(
 std::vector<std::string> names_of_files(const std::vector<std::string>& files);
 /// -L PATH=VALUES, any number of times.
 Option add_vary_option(Subcommand command, std::vector<std::string>& variations);
+/// --price [DEVICE=]PRICE (prediction/prices.h).
+void add_price_option(Subcommand command, std::vector<std::string>& prices);
 /// -j THREADS.
 void add_jobs_option(Subcommand command, int& jobs);
 /// --network MODEL, another word for --set network=MODEL.

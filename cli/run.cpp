@@ -17,6 +17,7 @@
 #include "prediction/idle_overrides.h"
 #include "prediction/link_use.h"
 #include "prediction/prediction.h"
+#include "prediction/prices.h"
 #include "prediction/run_facts.h"
 #include "reports/csv.h"
 #include "reports/human.h"
@@ -34,6 +35,7 @@ struct RunCommandOptions {
   ScenarioOptions scenario;
   OutputOptions output;
   std::string trace, html;
+  std::vector<std::string> prices;
   std::vector<std::int64_t> trace_ranks;
   bool unfold = false, changes = false;
   int jobs = 1;  // of changes
@@ -92,11 +94,29 @@ bool is_told(const std::vector<std::string>& warnings, const std::string& path) 
   });
 }
 
+/// W002, unless W001 says it of the field. `scenario` has the prices, which are no part of --set.
+void warn_of_idle_sets(const RunCommandOptions& options, const ScenarioText& text,
+                       const Scenario& scenario, Reported& out) {
+  std::vector<Override> sets = options.scenario.overrides();
+  if (!options.prices.empty()) {
+    sets.emplace_back("cluster.price_per_device_hour",
+                      fmt::format("{}", scenario.price_per_device_hour));
+  }
+  for (const std::size_t i : idle_overrides(sets, text, out, options.unfold)) {
+    if (i >= options.scenario.sets.size()) continue;
+    if (is_told(out.report.run.warnings, canonical_path(sets[i].first))) continue;
+    out.report.run.warnings.push_back(
+        fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
+  }
+}
+
 int run(const RunCommandOptions& options, const std::string& command_line) {
   if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const std::string& file = options.scenario.file;
   const ScenarioText text = {input_name(file), read_text_file(file)};
-  const Scenario scenario = parse_scenario(text.text, text.file, options.scenario.overrides());
+  const std::vector<Override> sets = options.scenario.overrides();
+  Scenario scenario = parse_scenario(text.text, text.file, sets);
+  set_price(options.prices, scenario);
   ProgressLine progress("predicting");
   const PredictionOptions how = {.unfold = options.unfold,
                                  .memory_curve = !options.trace.empty() || !options.html.empty(),
@@ -107,12 +127,7 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
     whole = predict(scenario, how, facts);
   }
   Reported out = whole ? *whole : report_of(scenario, costs_of(scenario), facts);
-  const std::vector<Override> sets = options.scenario.overrides();
-  for (const std::size_t i : idle_overrides(sets, text, out, how.unfold)) {
-    if (is_told(out.report.run.warnings, canonical_path(sets[i].first))) continue;
-    out.report.run.warnings.push_back(
-        fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
-  }
+  warn_of_idle_sets(options, text, scenario, out);
   if (whole) {
     whole->report = out.report;
     save_trace(options, *whole);
@@ -139,6 +154,7 @@ void add_run(Command& command) {
       "run",
       "Predict one training step: time, memory and what bounds them (exit code 1: does not fit)");
   add_scenario_options(sub, options->scenario);
+  add_price_option(sub, options->prices);
   add_output_options(sub, options->output);
   Option trace =
       sub.option("--trace", options->trace, "Also write the timeline for ui.perfetto.dev")

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "prediction/search/answer.h"
+#include "prediction/search/idle_in_best.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
@@ -152,6 +153,7 @@ int lead(const SearchCommand& o, const SearchQuestion& question, const Machines&
   clock.finish();
   records.finish(!report.interrupted);
   report_rows(question, machines, best, report);
+  print_warnings(idle_in_best(question, report.best));
   save_page(o, machines.studies, report);
   const int found = print(o, report);
   // Behind the answer, which stands where a dialect cannot say the layout (D009).
@@ -245,10 +247,7 @@ void add_search(Command& command) {
   sub.option("--budget", options->question.budget,
              "Simulations at most; the answer then says how far it may be off")
       .positive();
-  sub.option("--price", options->question.prices,
-             "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
-      .takes("[DEVICE=]PRICE")
-      .separated_by_commas();
+  add_price_option(sub, options->question.prices);
   add_files(sub, *options);
   add_jobs_option(sub, options->question.jobs);
   add_output_options(sub, options->output);

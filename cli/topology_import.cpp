@@ -3,17 +3,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/options.h"
 #include "cli/topology.h"
 #include "core/json.h"
 #include "core/units.h"
+#include "costmodel/data_sheet_link.h"
 #include "costmodel/fit/latency_bandwidth.h"
-#include "costmodel/measured_links.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
 #include "reports/topology.h"
@@ -57,90 +57,32 @@ int print_node(const CommandOptions& options, NodeFacts facts, const std::string
   return kYes;
 }
 
-/// The link of the data sheet that a run is held against.
-struct DataSheet {
-  std::string cluster, link;
-  BytesPerSecond bandwidth;  // that bus bandwidth has at most; 0: unknown
-  /// What of the cluster would say that the links do what was measured; "" where nothing does.
-  std::string key, value;
-};
-
-/// A link of the cluster that a scenario can set, and how many of it bound the bus bandwidth.
-struct SettableLink {
-  enum class Kind : std::uint8_t { kNic, kNvlink, kPcie };
-  Kind kind;
-  std::string name, key;
-  BytesPerSecond bandwidth;
-  double times = 1;
-};
-
-/// Ranks on the host with most of them.
-std::int64_t ranks_per_host(const CollectiveTimings& run) {
-  const std::int64_t hosts = std::max<std::int64_t>(1, run.hosts);
-  return std::max<std::int64_t>(1, (run.ranks + hosts - 1) / hosts);
-}
-
-/// Bus bandwidth in NICs, with n ranks, r of them on each host (nccl-tests doc/PERFORMANCE.md).
-/// Rings and trees: min(r, NICs), as every byte of it leaves a node once, by all its NICs.
-/// all_to_all: (n - 1) / (n - r), as a rank sends (n - r) / n of its buffer by its own NIC, of
-/// which (n - 1) / n are counted; where ranks share a NIC, as much of it as a rank has. send_recv:
-/// 1, as one rank of a node sends to another node.
-SettableLink nics_of(const CollectiveTimings& run, const NodeSpec& node) {
-  const std::int64_t ranks = ranks_per_host(run);
-  const auto n = static_cast<double>(run.ranks), r = static_cast<double>(ranks);
-  const std::int64_t used = std::min(ranks, node.nics);
-  SettableLink out{SettableLink::Kind::kNic, "one NIC", "cluster.fabric.bandwidth",
-                   find_fabric(node.fabric).bandwidth};
-  if (run.collective == "all_to_all" && n > r) {
-    out.name = fmt::format("a rank's share of {} NICs per node, which {} of its data cross", used,
-                           human_percent((n - r) / (n - 1), 0));
-    out.times = static_cast<double>(used) / r * (n - 1) / (n - r);
-  } else if (run.collective != "send_recv" && used > 1) {
-    out.name = fmt::format("{} NICs per node", used);
-    out.times = static_cast<double>(used);
-  }
-  return out;
-}
-
-SettableLink link_of(const CollectiveTimings& run, const NodeSpec& node, const Device& device) {
-  using enum SettableLink::Kind;
-  if (run.hosts > 1 && node.nics > 0) return nics_of(run, node);
-  if (device.nvlink_links > 0) {
-    return {kNvlink, "nvlink", "cluster.device.nvlink_link_bandwidth", device.nvlink_link_bandwidth,
-            static_cast<double>(device.nvlink_links)};
-  }
-  return {kPcie, "pcie", "cluster.device.pcie_bandwidth", device.pcie_bandwidth};
-}
-
-/// The machine of the run with the link at `factor` times its rate.
-ClusterSpec machine_of(const CollectiveTimings& run, const NodeSpec& node, const Device& device,
-                       const SettableLink& link, double factor) {
-  ClusterSpec out{.preset = node.name, .nodes = std::max<std::int64_t>(1, run.hosts)};
-  out.device = device;
-  if (!node.fabric.empty()) out.own_fabric = find_fabric(node.fabric);
+/// "8 NICs per node"
+std::string words_of(const DataSheetLink& link) {
   switch (link.kind) {
-    case SettableLink::Kind::kNic: out.own_fabric->bandwidth *= factor; break;
-    case SettableLink::Kind::kNvlink: out.device->nvlink_link_bandwidth *= factor; break;
-    case SettableLink::Kind::kPcie: out.device->pcie_bandwidth *= factor; break;
+    case DataSheetLink::Kind::kNvlink: return "nvlink";
+    case DataSheetLink::Kind::kPcie: return "pcie";
+    case DataSheetLink::Kind::kNic: break;
   }
-  return out;
+  if (link.crossing > 0) {
+    return fmt::format("a rank's share of {} NICs per node, which {} of its data cross", link.nics,
+                       human_percent(link.crossing, 0));
+  }
+  return link.nics > 1 ? fmt::format("{} NICs per node", link.nics) : "one NIC";
 }
 
-DataSheet data_sheet_of(const CollectiveTimings& run, const std::string& named) {
-  const std::string name = named.empty() ? catalogue_name(run.device) : named;
-  if (name.empty()) return {};
-  const Device device = find_device(name);
-  const NodeSpec node = find_node(usual_node(device, ranks_per_host(run)));
-  const SettableLink link = link_of(run, node, device);
-  DataSheet out{node.name, link.name, link.bandwidth * link.times, {}, {}};
-  const auto factor =
-      measured_link_factor(run, [&](double f) { return machine_of(run, node, device, link, f); });
-  if (factor) out.key = link.key, out.value = to_text(link.bandwidth * *factor);
-  return out;
+/// The field of a scenario that has the rate of one such link.
+const char* field_of(DataSheetLink::Kind kind) {
+  switch (kind) {
+    case DataSheetLink::Kind::kNic: return "cluster.fabric.bandwidth";
+    case DataSheetLink::Kind::kNvlink: return "cluster.device.nvlink_link_bandwidth";
+    case DataSheetLink::Kind::kPcie: return "cluster.device.pcie_bandwidth";
+  }
+  return "";
 }
 
 std::string fit_text(const CollectiveTimings& run, const LatencyBandwidth& fit,
-                     const DataSheet& sheet) {
+                     const std::optional<DataSheetLink>& link) {
   std::string out = fmt::format(
       "{} over {} ranks, {}, {} sizes, {}\n"
       "base latency  {}\npeak busbw    {}\nfit           median error {}, largest {}\n",
@@ -151,18 +93,19 @@ std::string fit_text(const CollectiveTimings& run, const LatencyBandwidth& fit,
       run.rows.size(), run.device.empty() ? "device not said" : run.device,
       human_time(fit.latency.value), to_text(fit.busbw),
       human_percent(std::expm1(fit.median_error)), human_percent(std::expm1(fit.worst_error)));
-  if (sheet.bandwidth.value > 0 && fit.busbw.value > 0) {
-    out +=
-        fmt::format("data sheet    {} of {} ({}): measured is {} of it\n", to_text(sheet.bandwidth),
-                    sheet.link, sheet.cluster, human_percent(fit.busbw / sheet.bandwidth, 0));
-    if (!sheet.key.empty())
-      out += fmt::format("as links      --set {}=\"{}\"\n", sheet.key, sheet.value);
+  if (!link || link->bandwidth.value <= 0 || fit.busbw.value <= 0) return out;
+  out +=
+      fmt::format("data sheet    {} of {} ({}): measured is {} of it\n", to_text(link->bandwidth),
+                  words_of(*link), link->cluster, human_percent(fit.busbw / link->bandwidth, 0));
+  if (link->as_measured) {
+    out += fmt::format("as links      --set {}=\"{}\"\n", field_of(link->kind),
+                       to_text(*link->as_measured));
   }
   return out;
 }
 
 std::string fit_json(const CollectiveTimings& run, const LatencyBandwidth& fit,
-                     const DataSheet& sheet) {
+                     const std::optional<DataSheetLink>& link) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const CollectiveTiming& r : run.rows) {
     rows.push_back({{"bytes", r.size.value},
@@ -181,8 +124,8 @@ std::string fit_json(const CollectiveTimings& run, const LatencyBandwidth& fit,
                     {"peak_busbw_Bps", fit.busbw.value},
                     {"median_error", fit.median_error},
                     {"worst_error", fit.worst_error},
-                    {"data_sheet_Bps", sheet.bandwidth.value},
-                    {"data_sheet_of", sheet.link},
+                    {"data_sheet_Bps", link ? link->bandwidth.value : 0},
+                    {"data_sheet_of", link ? words_of(*link) : ""},
                     {"wrong_rows", run.wrong},
                     {"rows", rows}});
 }
@@ -194,9 +137,9 @@ int print_fit(const CommandOptions& options, const CollectiveTimings& run) {
                      run.wrong, std::ssize(run.rows) + run.wrong)});
   }
   const LatencyBandwidth fit = fit_latency_bandwidth(run);
-  const DataSheet sheet = data_sheet_of(run, options.import.device);
+  const std::optional<DataSheetLink> link = data_sheet_link(run, options.import.device);
   const bool json = options.output.kind() == Format::kJson;
-  print_result(options.output, json ? fit_json(run, fit, sheet) : fit_text(run, fit, sheet));
+  print_result(options.output, json ? fit_json(run, fit, link) : fit_text(run, fit, link));
   return kYes;
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 struct WhatIfOptions {
   ScenarioOptions scenario;
-  std::vector<std::string> variations;
+  std::vector<std::string> variations, prices;
   OutputOptions output;
   std::string svg, html;
   int jobs = 1;
@@ -44,8 +44,11 @@ void refuse_twice(const std::vector<Variation>& variations, const Variation& var
 
 WhatIfQuestion question_of(const WhatIfOptions& options) {
   const std::string& file = options.scenario.file;
-  WhatIfQuestion out{
-      {input_name(file), read_text_file(file)}, options.scenario.overrides(), {}, {}};
+  WhatIfQuestion out{{input_name(file), read_text_file(file)},
+                     options.scenario.overrides(),
+                     {},
+                     {},
+                     options.prices};
   out.base = parse_scenario(out.text.text, out.text.file, out.sets);
   print_warnings(out.base.warnings);
   for (const std::string& v : options.variations) {
@@ -92,6 +95,7 @@ int whatif(const WhatIfOptions& options, const std::string& command_line) {
   ProgressLine progress("predicting");
   const WhatIf study = what_if(asked, command_line, options.jobs, std::ref(progress));
   progress.finish();
+  print_warnings(study.warnings);
   if (!options.svg.empty()) {
     NewFile file(options.svg);
     file.write(whatif_svg(study));
@@ -113,6 +117,7 @@ void add_whatif(Command& command) {
       "whatif", "Vary fields of a scenario: step times, what bounds each, and break-evens");
   add_scenario_options(sub, options->scenario);
   add_vary_option(sub, options->variations).required();
+  add_price_option(sub, options->prices);
   add_output_options(sub, options->output);
   sub.option("--svg", options->svg, "Also draw step time over the first varied field")
       .writes_file();

@@ -5,6 +5,7 @@
 #include "prediction/costs.h"
 #include "prediction/fill_axis.h"
 #include "prediction/prediction.h"
+#include "prediction/prices.h"
 #include "prediction/run_facts.h"
 #include "reports/html/timeline.h"
 
@@ -39,8 +40,23 @@ CostModel Evaluator::costs(const Scenario& scenario) {
   return costs_of(scenario, read);
 }
 
+void Evaluator::price(Scenario& s) {
+  if (prices_.empty()) return;
+  s.price_per_device_hour = price_of(prices_, s);
+  const std::lock_guard lock(mutex_);
+  for (std::string& device : kinds_of_devices(s.cluster)) devices_.insert(std::move(device));
+}
+
+std::vector<std::string> Evaluator::idle_prices() const {
+  const std::lock_guard lock(mutex_);
+  const std::vector<std::string> devices(devices_.begin(), devices_.end());
+  require_prices(prices_, devices);
+  return plait::idle_prices(prices_, devices);
+}
+
 Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>& sets) {
-  const Scenario s = parse_scenario(variant.scenario->text, variant.scenario->file, sets);
+  Scenario s = parse_scenario(variant.scenario->text, variant.scenario->file, sets);
+  price(s);
   const RunFacts facts = run_facts(s, command_line_);
   if (variant.timeline_label.empty()) {
     return {report_of(s, costs(s), facts).report, "", std::nullopt, "", ""};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,18 +46,27 @@ bool is_of_one_row(const InputError& error);
 /// Predicts variants, from any thread. Calibrations are read once.
 class Evaluator {
  public:
-  explicit Evaluator(std::string command_line) : command_line_(std::move(command_line)) {}
+  /// `prices`: of --price (prediction/prices.h), beside what scenarios say.
+  explicit Evaluator(std::string command_line, std::vector<std::string> prices = {})
+      : command_line_(std::move(command_line)), prices_(std::move(prices)) {}
 
   /// A layout that does not divide or combine (S0xx) is an outcome; any other InputError is one of
   /// the input as a whole, and thrown.
   Outcome operator()(const Variant& variant);
 
+  /// W001 for each price of a device that no variant so far has. Throws InputError G024 as
+  /// require_prices does.
+  std::vector<std::string> idle_prices() const;
+
  private:
+  void price(Scenario& scenario);
   Outcome predicted(const Variant& variant, const std::vector<Override>& sets);
   CostModel costs(const Scenario& scenario);
 
   std::string command_line_;
-  std::mutex mutex_;
+  std::vector<std::string> prices_;
+  mutable std::mutex mutex_;
+  std::set<std::string> devices_;  // of all variants, where there are prices
   std::map<std::string, std::shared_ptr<const Calibration>> calibrations_;  // by path
 };
 

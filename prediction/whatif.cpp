@@ -28,7 +28,7 @@ class WhatIfStudy {
  public:
   WhatIfStudy(const WhatIfQuestion& asked, const std::string& command_line, int jobs,
               const WhatIfWatch& watch)
-      : asked_(asked), evaluator_(command_line), jobs_(jobs), watch_(watch) {
+      : asked_(asked), evaluator_(command_line, asked.prices), jobs_(jobs), watch_(watch) {
     study_.scenario = asked.base.name;
     study_.command = command_line;
     for (const Variation& v : asked.variations) {
@@ -38,6 +38,7 @@ class WhatIfStudy {
 
   WhatIf run() {
     evaluate_points();
+    study_.warnings = evaluator_.idle_prices();
     if (!study_.base.report) return std::move(study_);
     find_break_evens();
     find_crossovers();

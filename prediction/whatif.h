@@ -18,6 +18,7 @@ struct WhatIfQuestion {
   std::vector<Override> sets;         // of all points
   Scenario base;                      // `text` with them, and nothing varied
   std::vector<Variation> variations;  // of as many fields
+  std::vector<std::string> prices;    // of --price (prediction/prices.h)
 };
 
 /// Told that `done` of `all` "points" or "break-evens" are done.

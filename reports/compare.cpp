@@ -18,7 +18,7 @@ namespace {
 
 /// Columns that not every comparison has.
 struct CompareExtra {
-  bool gpus = false, price = false, training = false;
+  bool gpus = false, price = false, training = false, energy = false;
 };
 
 CompareExtra extra_of(const std::vector<const Report*>& reports) {
@@ -27,6 +27,7 @@ CompareExtra extra_of(const std::vector<const Report*>& reports) {
     out.gpus = out.gpus || r->world_size != reports.front()->world_size;
     out.price = out.price || r->price_per_billion_tokens > 0;
     out.training = out.training || r->training.has_value();
+    out.energy = out.energy || (r->training && r->training->energy_kwh > 0);
   }
   return out;
 }
@@ -42,6 +43,7 @@ std::vector<TableColumn> columns_of(const CompareExtra& extra) {
   if (extra.price && !extra.training) out.push_back({"per 1e9", 9});
   if (extra.training) out.insert(out.end(), {{"training", 10}, {"goodput", 8}});
   if (extra.training && extra.price) out.push_back({"price", 9});
+  if (extra.energy) out.push_back({"energy", 10});
   return out;
 }
 
@@ -67,6 +69,7 @@ TableRow row_of(const ComparedScenario& c, const Report* reference, const Compar
     out.cells.push_back({r.training ? human_duration(r.training->total_s) : "-"});
     out.cells.push_back({r.training ? human_percent(r.training->goodput()) : "-"});
     if (extra.price) out.cells.push_back(training_price_cell(r));
+    if (extra.energy) out.cells.push_back(training_energy_cell(r));
   }
   return out;
 }
@@ -125,6 +128,11 @@ double fraction_of(const Report& r, const std::string& group) {
 
 Span training_price_cell(const Report& r) {
   return {r.training && r.training->price > 0 ? human_rate(r.training->price) : "-"};
+}
+
+Span training_energy_cell(const Report& r) {
+  const double kwh = r.training ? r.training->energy_kwh : 0;
+  return {kwh > 0 ? human_rate(1000 * kwh) + "Wh" : "-"};
 }
 
 Span fits_cell(const Report& r) { return r.memory.fits ? Span{"yes"} : Span{"NO", Ink::kBad}; }

@@ -43,6 +43,8 @@ double fraction_of(const Report& report, const std::string& group);
 
 /// What the whole training costs, "48.9 M"; "-": not said.
 Span training_price_cell(const Report& report);
+/// What it takes of all devices at their rated power, "29.1 MWh"; "-": not known.
+Span training_energy_cell(const Report& report);
 /// "yes", or "NO" in the colour of what is bad.
 Span fits_cell(const Report& report);
 

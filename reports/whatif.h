@@ -59,6 +59,7 @@ struct WhatIf {
   std::vector<WhatIfPoint> points;  // all combinations, the last knob changing fastest
   std::vector<KnobFinding> findings;
   std::vector<Crossover> crossovers;
+  std::vector<std::string> warnings;  // of the study as a whole
 };
 
 /// Of the first point that was planned, to which the others are compared; nullptr when none was.

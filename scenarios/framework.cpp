@@ -1,35 +1,13 @@
 #include "scenarios/framework.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "scenarios/fields.h"
+#include "scenarios/framework_files.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
-
-Framework parsed(const CatalogueEntry& file) {
-  const auto json = nlohmann::ordered_json::parse(file.json);
-  Framework out{std::string(file.name), json.at("title").get<std::string>(), {}, {}};
-  const auto offers = json.value("offers", nlohmann::ordered_json::object());
-  for (const auto& [path, entry] : offers.items()) {
-    FrameworkOffer& offer = out.offers.emplace_back();
-    offer.path = path, offer.source = entry.at("source").get<std::string>();
-    for (const auto& value : entry.at("values")) {
-      offer.values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-    }
-  }
-  for (const auto& [path, entry] : json.at("defaults").items()) {
-    const auto& value = entry.at("value");
-    const auto with_fp16 = entry.find("value_with_fp16");
-    out.defaults.push_back({path, value.dump(), entry.at("source").get<std::string>(),
-                            with_fp16 == entry.end() ? "" : with_fp16->dump(),
-                            entry.value("where_split", std::vector<std::string>{}),
-                            entry.value("where_absent", std::vector<std::string>{})});
-  }
-  return out;
-}
 
 /// `"tensor": "ring"` says strategy.tensor.overlap too.
 bool says(const Json& root, const Shape& shape, const std::string& path) {
@@ -78,11 +56,9 @@ const std::string& value_for(const FrameworkDefault& d, const Json& root) {
 
 const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> all = [] {
-    std::vector<Framework> out;
-    for (const CatalogueEntry& e : catalogue()) {
-      if (e.kind == "frameworks") out.push_back(parsed(e));
-    }
-    return out;
+    std::vector<CatalogueEntry> files = catalogue();
+    std::erase_if(files, [](const CatalogueEntry& e) { return e.kind != "frameworks"; });
+    return frameworks_of(files);
   }();
   return all;
 }

@@ -5,43 +5,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "scenarios/idle_rules.h"
+
 namespace plait {
 namespace {
 
-struct IdleRule {
-  const char* path;
-  bool idle;  // it differs from its default, and nothing looks at it
-  std::string_view reason;
-};
-using IdleRules = std::vector<IdleRule>;
-
-constexpr std::string_view kNoExperts = "the model has no experts";
-constexpr std::string_view kNoStates = "no layer of the model has states";
-constexpr std::string_view kNoAttention = "no layer of the model has attention";
 constexpr std::string_view kOneReplica = "there is one replica";
 constexpr std::string_view kNotSharded = "no parameters are sharded";
 constexpr std::string_view kAnalytic = "network is \"analytic\"";
-
-/// What several rules ask.
-struct IdleFacts {
-  const StrategyPart& part;
-  const Scenario& s;
-  bool experts = s.model.experts > 0;
-  std::int64_t expert_ranks = s.strategy.mesh.size_of(s.strategy.axes_of_experts());
-  bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
-  std::int64_t microbatches =
-      s.workload.global_batch /
-      std::max<std::int64_t>(1, s.strategy.replicas() * s.workload.micro_batch);
-};
-
-/// Whether a layer of the model has one of `parts` (model.layer_pattern).
-bool has_part(const Model& m, const char* parts) {
-  return m.layer_pattern.empty() || m.layer_pattern.find_first_of(parts) != std::string::npos;
-}
-
-bool has_states(const Model& m) {
-  return m.layer_pattern.find_first_of("MmGg") != std::string::npos;
-}
 
 IdleRules of_model(const IdleFacts& f) {
   const Model& m = f.s.model;
@@ -152,9 +123,14 @@ IdleRules of_reductions(const IdleFacts& f) {
   const StrategyPart& p = f.part;
   const DataParallelOptions& d = p.data;
   const bool some = !f.no_shards;
-  const bool updates = gathers_updates(p.zero_stage) || p.parameter_server.any();
+  const bool served = p.parameter_server.any();
+  const bool updates = gathers_updates(p.zero_stage) || served;
   return {
       {"strategy.data", f.no_shards, kOneReplica},
+      {"strategy.data.bucket",
+       some && d.bucket != DataParallelOptions{}.bucket && (p.zero_stage >= 2 || served),
+       served ? "gradients go to servers layer by layer"
+              : "shards of gradients are reduced layer by layer"},
       {"strategy.data.overlap", some && p.zero_stage == 3 && !d.overlap,
        "sharded parameters are reduced layer by layer, as they are gathered"},
       {"strategy.data.overlap",
@@ -199,6 +175,10 @@ IdleRules of_axes(const IdleFacts& f) {
       {"strategy.sequence_parallel", p.sequence_parallel && p.tp == 1, "tp is 1"},
       {"strategy.context", p.cp == 1, "cp is 1"},
       {"strategy.tensor", p.tp == 1, "tp is 1"},
+      {"strategy.tensor.overlap",
+       p.tp > 1 && p.tensor.overlap == TensorOverlap::kNone && !p.sequence_parallel &&
+           f.s.workload.lora.any(),
+       "beside adapters no weight's gradient is there for sums to hide behind"},
       {"strategy.tensor.copied_inputs", p.tp > 1 && p.tensor.copied_inputs && p.sequence_parallel,
        "sequence_parallel is true"},
       {"strategy.offload", off, "it leaves everything on the device"},
@@ -210,90 +190,14 @@ IdleRules of_axes(const IdleFacts& f) {
   };
 }
 
-/// Kernels around attention.
-IdleRules of_attention_kernels(const IdleFacts& f) {
-  const Kernels& k = f.s.kernels;
-  const Model& m = f.s.model;
-  const bool fused = f.s.workload.flash_attention, attends = has_part(m, "*a");
-  const std::string_view spelled_out = "workload.flash_attention is false";
-  const bool shares = m.kv_heads < m.heads && m.kv_lora_rank == 0;
-  const bool rings = f.part.cp > 1 && f.part.context.rings();
-  return {
-      {"kernels.attention", k.attention != FlashKernel::kNewest && !(fused && attends),
-       attends ? spelled_out : kNoAttention},
-      {"kernels.packing", k.packing != Fusion::kFused && !(fused && attends),
-       attends ? spelled_out : kNoAttention},
-      {"kernels.qkv", k.qkv != Fusion::kFused && !attends, kNoAttention},
-      {"workload.flash_attention", !fused && !attends, kNoAttention},
-      {"kernels.softmax", k.softmax != SoftmaxKernel::kFused && fused, "attention is fused"},
-      {"kernels.shared_keys", k.shared_keys != Fusion::kFused && (!fused || !shares),
-       fused ? "query heads share no keys" : spelled_out},
-      {"kernels.merge", k.merge != Fusion::kFused && !rings, "no blocks travel round a ring"},
-      {"kernels.qkv", k.qkv != Fusion::kFused && m.kv_lora_rank > 0,
-       "latent attention has a product for each already"},
-      {"kernels.rope", k.rope != Fusion::kFused && m.positions != PositionKind::kRotary,
-       "model.positions is not \"rotary\""},
-  };
-}
-
-/// Kernels of layers, and of what tensor parallelism puts around them.
-IdleRules of_layer_kernels(const IdleFacts& f) {
-  const Kernels& k = f.s.kernels;
-  const Model& m = f.s.model;
-  const bool biases =
-      m.qkv_bias || m.attention_output_bias || m.mlp_bias || m.output_bias || m.masked_lm_head;
-  const bool experts_alone = f.experts && m.shared_ffn_hidden == 0 && m.first_dense_layers == 0 &&
-                             m.moe_every == 1 && m.layer_pattern.empty();
-  const bool sums = f.part.tp > 1 && !f.part.sequence_parallel;
-  const bool in_shards =
-      f.part.zero_stage >= 2 && !f.part.fsdp_options.sums_whole(f.part.zero_stage, f.part.pp);
-  const bool gated = m.gated_mlp && has_part(m, "-magE");
-  const std::string_view no_gates = "the model has no gated MLP";
-  return {
-      {"kernels.gate", k.gate != Fusion::kFused && !gated, no_gates},
-      {"kernels.gate", k.gate != Fusion::kFused && m.gated_mlp && experts_alone,
-       "experts' gate and up are one product"},
-      {"kernels.activation", k.activation != Fusion::kFused && !gated, no_gates},
-      {"kernels.clamp", k.clamp != Fusion::kFused && !gated, no_gates},
-      {"kernels.input_sums", k.input_sums != Fusion::kFused && !sums,
-       "no input's gradient is summed over tp"},
-      {"kernels.sequence", k.sequence != Fusion::kFused && !f.part.sequence_parallel,
-       "sequence_parallel is false"},
-      {"kernels.bias", k.bias != Fusion::kFused && !biases, "the model has no biases"},
-      {"kernels.dropout", k.dropout != Fusion::kFused && m.dropout == 0, "model.dropout is 0"},
-      {"kernels.adapters", k.adapters != Fusion::kEager && !f.s.workload.lora.any(),
-       "there are no adapters"},
-      {"kernels.amax", k.amax != Fusion::kFused && !f.s.workload.precision.narrows(),
-       "no product is narrowed"},
-      {"kernels.gradient_sum",
-       k.gradient_sum != Fusion::kFused && (f.microbatches == 1 || in_shards) && !m.tied_embeddings,
-       f.microbatches == 1 ? "a step has one microbatch" : "shards of gradients are summed"},
-  };
-}
-
-IdleRules of_expert_kernels(const IdleFacts& f, const Kernels& written) {
-  const Kernels& k = written;
-  const bool deepep = k.exchange == Dispatcher::kDeepEp;
-  const bool gathers = f.part.expert_dispatch == ExpertDispatch::kAllGather;
-  return {
-      {"kernels.routing", k.routing != Fusion::kFused && !f.experts, kNoExperts},
-      {"kernels.experts", k.experts != Fusion::kFused && !f.experts, kNoExperts},
-      {"kernels.expert_bias", k.expert_bias != Fusion::kFused && !f.experts, kNoExperts},
-      {"kernels.expert_padding",
-       k.expert_padding != Fusion::kFused && (!f.experts || !f.s.workload.precision.narrows()),
-       f.experts ? "no product is narrowed" : kNoExperts},
-      {"kernels.exchange", deepep && (f.expert_ranks == 1 || gathers),
-       !f.experts            ? kNoExperts
-       : f.expert_ranks == 1 ? "each rank has all experts"
-                             : "strategy.expert_dispatch is \"all_gather\""},
-  };
-}
-
 IdleRules of_host(const IdleFacts& f, const Host& h) {
   const bool at_once = h.launch_time.value == 0;
   const std::string_view no_time = "host.launch_time is 0";
   const bool told = f.s.workload.capacity_factor > 0;
   const bool waits = f.experts && !told;
+  const bool none = at_once && f.s.host.collective_time.value == 0;  // it is never behind
+  const bool attends = has_part(f.s.model, "*a");
+  const bool alone = f.s.cluster.world_size() == 1 && !f.part.offload.any();
   return {
       {"host.linear_calls", h.linear_calls > 0 && at_once, no_time},
       {"host.graphs", h.graphs && at_once, no_time},
@@ -302,8 +206,10 @@ IdleRules of_host(const IdleFacts& f, const Host& h) {
       {"host.waits_for_messages", h.waits_for_messages && f.part.pp == 1, "pp is 1"},
       {"host.waits_for_routing", h.waits_for_routing && !waits,
        f.experts ? "workload.capacity_factor says how many tokens an expert takes" : kNoExperts},
-      {"host.waits_for_routing",
-       h.waits_for_routing && waits && at_once && f.s.host.collective_time.value == 0, no_time},
+      {"host.waits_for_routing", h.waits_for_routing && waits && none, no_time},
+      {"host.waits_for_lengths", h.waits_for_lengths && (none || !attends),
+       attends ? no_time : kNoAttention},
+      {"host.waits_for_passes", h.waits_for_passes && none && alone, no_time},
   };
 }
 
@@ -338,9 +244,8 @@ IdleRules of_training(const ScenarioParts& parts, const Scenario& s) {
   IdleRules out;
   for (const IdleRules& rules :
        {of_model(f), of_workload(f, parts.workload), of_experts(f), of_axes(f), of_pipeline(f),
-        of_recomputation(f), of_reductions(f), of_shards(f), of_attention_kernels(f),
-        of_layer_kernels(f), of_expert_kernels(f, parts.kernels), of_host(f, parts.host),
-        of_cluster(f, parts.cluster)}) {
+        of_recomputation(f), of_reductions(f), of_shards(f), idle_kernels(f, parts.kernels),
+        of_host(f, parts.host), of_cluster(f, parts.cluster)}) {
     out.insert(out.end(), rules.begin(), rules.end());
   }
   return out;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/block_recompute.h"
 #include "topologies/catalogue.h"
 #include "topologies/importers/choose_device.h"
 
@@ -239,6 +240,9 @@ std::string value_meant(const std::string& path, const Json& root) {
   if (!is_true && !json->is(Json::Kind::kText)) return "";
   const std::string value = is_true ? "true" : json->text();
   if (std::string device = device_meant(path, value); !device.empty()) return device;
+  if (const auto layers = layers_of_block(value); layers && path.starts_with("strategy.recompute"))
+    return fmt::format(R"(did you mean strategy.recompute={{"kind":"full","layers":{}}}?)",
+                       *layers);
   for (const ValueElsewhere& v : kValues) {
     if (v.path == path && v.value == value) return fmt::format("did you mean {}?", v.set);
   }

@@ -1,6 +1,9 @@
 #include "sim/breakdown.h"
 
 #include <algorithm>
+#include <variant>
+
+#include "sim/binding_members.h"
 
 namespace plait {
 namespace {
@@ -8,7 +11,7 @@ namespace {
 class Accounts {
  public:
   Accounts(const RecordedStep& step, const FurtherPeriods& further)
-      : step_(step), further_(further) {}
+      : step_(step), further_(further), members_(step) {}
 
   std::vector<Share> run() const {
     std::vector<double> total(step_.labels(), 0);
@@ -80,8 +83,7 @@ class Accounts {
       std::uint32_t cause = step_.cause(t, flat);
       const auto had = [&] { return std::max(from, cause == kNoCause ? 0 : track.end[cause]); };
       if (had() < to) {
-        if (!step_.waited_for_host(t, flat, to))
-          return void(sum[step_.waits().bubble] += to - from);
+        if (!step_.waited_for_host(t, flat, to)) return blame_peers(t, from, to, flat, sum);
         if (step_.busy_since(t, flat) > had()) cause = step_.host_after(t, flat);
         sum[step_.waits().host] += to - had();
         to = had();
@@ -94,8 +96,35 @@ class Accounts {
     }
   }
 
+  /// Op `flat` started when the last of its members was ready. While that one, or those that it
+  /// waited for in turn, reduced gradients behind its passes, nothing hid this communication, here
+  /// too; the rest is a bubble.
+  void blame_peers(std::size_t t, SimTime from, SimTime to, std::uint32_t flat,
+                   std::vector<SimTime>& sum) const {
+    for (PlaceInTrack at{t, flat}; to > from && is_behind_passes(at);) {
+      at = members_.binding(at);
+      at.flat = step_.cause(at.track, at.flat);
+      const Track& track = step_.tracks()[at.track];
+      if (!is_behind_passes(at) || track.end[at.flat] != to) break;
+      const std::size_t s = step_.stage_of(at.track);
+      const Op& op = step_.op(s, at.flat);
+      const bool reduces =
+          op.phase == Phase::kGradSync && std::holds_alternative<Collective>(op.body);
+      const SimTime begin = std::max(from, track.start[at.flat]);
+      sum[reduces ? step_.label(s, at.flat) : step_.waits().bubble] += to - begin;
+      to = begin;
+    }
+    sum[step_.waits().bubble] += to - from;
+  }
+  bool is_behind_passes(const PlaceInTrack& at) const {
+    if (at.flat == kNoCause) return false;
+    const Phase phase = step_.op(step_.stage_of(at.track), at.flat).phase;
+    return phase == Phase::kGradSync || phase == Phase::kOptimizer;
+  }
+
   const RecordedStep& step_;
   const FurtherPeriods& further_;
+  BindingMembers members_;
 };
 
 }  // namespace

@@ -6,8 +6,9 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "prediction/prices.h"
 #include "prediction/run_facts.h"
-#include "prediction/search/prices.h"
+#include "prediction/search/figures.h"
 #include "reports/human.h"
 #include "scenarios/open.h"
 #include "scenarios/overrides.h"
@@ -113,16 +114,19 @@ Machines machines_of(const SearchQuestion& q) {
   const std::vector<Variation> variations = variations_of(q);
   Machines out;
   std::vector<const Scenario*> scenarios;
+  std::vector<std::string> devices;
   for (const Assignments& machine : combinations(variations)) {
     out.studies.push_back(std::make_unique<Study>(q, outer_first(machine)));
     scenarios.push_back(&out.studies.back()->scenario());
+    std::ranges::copy(kinds_of_devices(scenarios.back()->cluster), std::back_inserter(devices));
   }
+  require_prices(q.prices, devices);
   require_figures(q, scenarios);
   require_tokens(q, scenarios);
   out.about = said_of(q, out.studies);
   out.about.held = held_fields(*out.studies.front(), variations);
   out.warnings = out.studies.front()->warnings();
-  std::ranges::copy(idle_prices(q.prices, scenarios), std::back_inserter(out.warnings));
+  std::ranges::copy(idle_prices(q.prices, devices), std::back_inserter(out.warnings));
   const auto is_too_large = [&q](const Study& study) {
     return q.max_gpus > 0 && study.scenario().cluster.world_size() > q.max_gpus;
   };

@@ -39,7 +39,7 @@ class Study {
   std::vector<HeldField> held_fields() const { return plait::held_fields(open_, space_); }
   /// Where it has no layouts: sizes that keep them away.
   std::vector<FreedSize> freed() const { return freed_sizes(space_in(open_.scenario, space_)); }
-  /// But for options without effect (W001): they are what is searched.
+  /// But for fields without effect (W001), which the layout decides: idle_in_best.
   std::vector<std::string> warnings() const;
   /// What is searched, to the last bit: spaces of one text have the same layouts with the same
   /// figures.

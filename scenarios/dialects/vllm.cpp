@@ -14,6 +14,7 @@
 #include "scenarios/dialects/script_variables.h"
 #include "scenarios/dialects/vllm_checkpoint.h"
 #include "scenarios/dialects/vllm_config.h"
+#include "scenarios/dialects/vllm_experts.h"
 #include "scenarios/dialects/vllm_formats.h"
 #include "scenarios/dialects/vllm_limits.h"
 #include "scenarios/dialects/vllm_speculation.h"
@@ -192,8 +193,8 @@ class ServingReader {
     read_states();
     if (const auto dp = args_.integer("--data-parallel-size")) {
       out_.give("strategy.dp", std::to_string(*dp), args_.line("--data-parallel-size"));
-      if (*dp > 1) read_shared_experts(model);
     }
+    read_experts(args_, out_, model);
     for (const auto& [option, key] : kSizes) {
       if (const auto n = readable_integer(args_, option))
         give(option, "engine." + std::string(key), std::to_string(*n));
@@ -250,15 +251,7 @@ class ServingReader {
     args_.exclusive(on, off);
     give(args_.flag(off) ? off : on, key, args_.flag(on) == means ? "true" : "false");
   }
-  /// Replicas of one server have experts together, dealt or divided.
-  void read_shared_experts(const NamedModel& model) {
-    const Model* known = find_preset(model.preset);
-    const bool dense = known != nullptr && known->experts == 0;
-    if (!dense && !args_.flag("--enable-expert-parallel"))
-      give("--data-parallel-size", "divide_experts", "true");
-  }
   void read_flags() {
-    flag("enable-expert-parallel", "expert_parallel", true);
     flag("enforce-eager", "engine.cuda_graphs", false);
     if (args_.flag("--enforce-eager")) {
       out_.warnings.emplace_back(

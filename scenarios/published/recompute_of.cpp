@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/spelling.h"
+#include "scenarios/block_recompute.h"
 #include "scenarios/published/model_of.h"
 #include "scenarios/published/phrases.h"
 #include "scenarios/published/scenario_of.h"
@@ -44,6 +45,7 @@ class RecomputeWords {
       return "none";
     }
     if (begins_with_one_of(text_, kNothing)) return "none";
+    if (const auto layers = layers_of_block(text_)) return {{"kind", "full"}, {"layers", *layers}};
     if (begins_with_one_of(text_, kEverything)) return everything();
     if (said_in(text_, kCheckpointing) == false) return "none";
     if (text_.starts_with("selective")) return selective();
@@ -59,7 +61,7 @@ class RecomputeWords {
     return what;
   }
 
-  /// Megatron-LM's method "block" leaves out the last layers of a stage.
+  /// Megatron-LM's method "block" leaves out the last layers of a stage; how many, nothing says.
   JsonObject everything() {
     return mentions(text_, "block") ? taken("full", "of all layers") : JsonObject("full");
   }

@@ -125,7 +125,7 @@ class ExitCodes(CommandTest):
                                     (["run", TINY, TINY], "no further word", "plait run --help"),
                                     (["run", TINY, "-L", "strategy.tp=1,2"], "no option -L",
                                      "plait serve, compare, whatif, search take it"),
-                                    (["compare", TINY, "--price=2"], "no option --price",
+                                    (["compare", TINY, "--budget=2"], "no option --budget",
                                      "plait search takes it"),
                                     (["mine.json"], "no subcommand mine.json", "plait run mine.json"),
                                     (["search", TINY, "--tokens", "1T"], "1T is no number from 1 to 1e+18",

@@ -24,12 +24,21 @@ BASES = {
     "context": scenario("llama-3.1-8b", {"cp": 4, "fsdp": 4}, global_batch=16),
     "experts": scenario(MIXTURE, {"ep": 8}),
     "all experts": scenario(MIXTURE, {"zero_stage": 1}),
+    "gradients in shards": scenario("llama-3.1-8b", {"zero_stage": 2}),
     "states": scenario("mamba2-1.3b", {"fsdp": 8}, sequence_length=512),
     "encoder": scenario({"preset": "bert-large", "dropout": 0}, {"tp": 2, "fsdp": 8},
                         sequence_length=512),
     "latents": scenario({"preset": "deepseek-v3", "layers": 4, "first_dense_layers": 1},
                         {"ep": 8, "pp": 2}),
 }
+
+FOUR_LAYERS = {"preset": "llama-3.1-8b", "layers": 4}
+
+
+def with_adapters(model, *targets):
+    return scenario(model, {"tp": 8}, {**HGX, "nodes": 1}, sequence_length=2048,
+                    lora={"rank": 16, "targets": targets})
+
 
 FIELDS = {
     "model": {
@@ -89,16 +98,12 @@ FIELDS = {
     },
     "host": {
         "launch_time": ["2 ms"], "linear_calls": [2], "graphs": [True], "routing_graph": [True],
-        "waits_for_messages": [True], "waits_for_routing": [True], "waits_for_passes": [True],
+        "waits_for_messages": [True], "waits_for_routing": [True], "waits_for_lengths": [True],
+        "waits_for_passes": [True],
     },
     "cluster": {"seed": [2], "jitter": [0.1], "variation": [0.3]},
     "cluster.fabric": {"spreading": ["hash"], "rail_forwarding": [False]},
 }
-
-# Nothing is said: nothing goes on that a host could hold up; frameworks' files have it anyway.
-UNSAID = {("one device", "host.waits_for_passes"), ("shards", "strategy.data.bucket"),
-          ("context", "strategy.data.bucket"), ("states", "strategy.data.bucket"),
-          ("encoder", "strategy.data.bucket")}
 
 
 def numbers(result):
@@ -125,11 +130,31 @@ class IdleFields(CommandTest):
             for group, fields in FIELDS.items():
                 for field, values in fields.items():
                     for value in values:
-                        of_base = base.get(group, {}).get(field) == value
-                        if of_base or (name, f"{group}.{field}") in UNSAID:
+                        if base.get(group, {}).get(field) == value:
                             continue
                         with self.subTest(base=name, field=f"{group}.{field}", value=value):
                             self.check_field(base, unchanged, f"{group}.{field}", value)
+
+    def test_adapters_have_the_last_word_in_what_several_products_share(self):
+        ungated = {"preset": "megatron-1.7b", "layers": 4}
+        for model, targets, effect in ((FOUR_LAYERS, ("q",), True), (FOUR_LAYERS, ("out", "up"), True),
+                                       (FOUR_LAYERS, ("v", "up_half"), False),
+                                       (ungated, ("up",), True), (ungated, ("qkv",), False)):
+            base = with_adapters(model, *targets)
+            with self.subTest(model=model["preset"], targets=targets):
+                told = self.run_of(changed(copy.deepcopy(base), "kernels.input_sums", "eager"))
+                self.assertEqual(numbers(told) != numbers(self.run_of(base)), effect)
+                self.assertEqual("W001: kernels.input_sums" in told.err, not effect, told.err)
+
+    def test_what_is_of_weights_that_adapters_leave_as_they_are_is_told(self):
+        base = with_adapters({"preset": "megatron-1.7b", "layers": 4}, "qkv", "down")
+        for path, value in (("kernels.bias", "eager"), ("strategy.tensor.overlap", "none")):
+            with self.subTest(path):
+                self.check_field(base, numbers(self.run_of(base)), path, value)
+
+    def test_attention_and_mlp_that_share_an_input_sum_its_gradient_once(self):
+        base = scenario({"preset": "phi-2", "layers": 4}, {"tp": 4}, sequence_length=2048)
+        self.check_field(base, numbers(self.run_of(base)), "kernels.input_sums", "eager")
 
     def test_defaults_and_habits_of_frameworks_are_not_told(self):
         base = BASES["replicas"]

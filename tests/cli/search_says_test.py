@@ -34,6 +34,22 @@ class SearchSays(CommandTest):
         none = plait("search", TINY, "--set", "workload.global_batch=32", "--best", "1").err
         self.assertNotIn("W022", none)
 
+    def test_fields_without_effect_in_the_best_are_told_but_for_those_that_are_searched(self):
+        idle = ("--set", "kernels.softmax=eager", "--set", "strategy.pipeline.schedule=interleaved")
+        told = plait("search", HYBRID, *idle, "--set", "strategy.tp=[1]", "--best", "2").err
+        self.assertEqual(told, "warning: W001: kernels.softmax has no effect: attention is fused\n")
+        fewer = ("--set", "workload.flash_attention=false", "--set", "strategy.tp=[1]")
+        none = plait("search", HYBRID, *idle[:2], *fewer, "--best", "1").err
+        self.assertNotIn("W001", none)
+
+    def test_a_field_that_matters_to_one_of_the_best_is_not_told(self):
+        sets = ("--set", "kernels.sequence=eager", "--set", "strategy.sequence_parallel=auto",
+                "--set", "strategy.fsdp=auto")
+        one = plait("search", HYBRID, *sets, "--set", "strategy.tp=[1]", "--best", "1").err
+        self.assertIn("W001: kernels.sequence has no effect: sequence_parallel is false", one)
+        both = plait("search", HYBRID, *sets, "--set", "strategy.tp=[1,2]", "--best", "50").err
+        self.assertNotIn("W001", both)
+
     def test_grouped_heads_that_keep_layouts_away_are_named(self):
         none = plait("search", HYBRID, "--set", "strategy.tp=16", "--keep", "strategy.tp").out
         self.assertIn("strategy.tp is to be 16 (of 8 key/value heads), and", " ".join(none.split()))

@@ -82,6 +82,12 @@ class Training(CommandTest):
         table = self.run_ok("compare", path, LLAMA).out
         self.assertIn("62.6 M", table)
 
+    def test_a_comparison_has_the_energy_of_the_whole(self):
+        kwh = self.whole(LLAMA)["energy_kwh"]
+        table = self.run_ok("compare", LLAMA, "-L", "training.restart_time=10 min,1 h").out
+        self.assertIn("energy", table.splitlines()[0])
+        self.assertIn(f"{kwh / 1e6:.1f} GWh", table)
+
     def test_a_price_takes_no_time(self):
         study = self.run_ok("whatif", LLAMA, "-L", "cluster.price_per_device_hour=0,3",
                             "--format", "json").json()

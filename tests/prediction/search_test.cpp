@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "prediction/prices.h"
 #include "prediction/search/answer.h"
-#include "prediction/search/prices.h"
 
 namespace plait::search_answer_test {
 
@@ -57,7 +57,7 @@ TEST(Search, TheLastPriceThatNamesADeviceOrNoneCounts) {
   EXPECT_EQ(price_of({"2.5", s.cluster.device.name + "=3"}, s), 3);
   EXPECT_EQ(price_of({"2.5", "h100-sxm=3"}, s), 2.5);
   EXPECT_THROW(price_of({"free"}, s), InputError);
-  EXPECT_EQ(idle_prices({"h100-sxm=3"}, {&s}).size(), 1U);
+  EXPECT_EQ(idle_prices({"h100-sxm=3"}, kinds_of_devices(s.cluster)).size(), 1U);
 }
 
 }  // namespace plait::search_answer_test

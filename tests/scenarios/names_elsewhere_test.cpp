@@ -37,6 +37,8 @@ TEST(NamesElsewhere, ThatAreShortAreNotThoseOfOtherAxes) {
 
 TEST(NamesElsewhere, SwitchesAreKinds) {
   EXPECT_EQ(cure_of("strategy.recompute", "true"), "did you mean strategy.recompute=full?");
+  EXPECT_EQ(cure_of("strategy.recompute", R"("block 4 layers")"),
+            R"(did you mean strategy.recompute={"kind":"full","layers":4}?)");
   EXPECT_EQ(cure_of("strategy.offload", "true"), "did you mean strategy.offload=cpu?");
   EXPECT_EQ(cure_of("workload.documents", "packed"),
             "did you mean workload.documents.packing=packed?");

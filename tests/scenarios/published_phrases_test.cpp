@@ -64,6 +64,20 @@ TEST(PublishedPhrases, SwitchesThatAreDeniedAreOff) {
   }
 }
 
+// Megatron-LM's method "block": the first so many layers of each chunk.
+TEST(PublishedPhrases, ABlockOfLayersIsRecomputed) {
+  const json four = {{"kind", "full"}, {"layers", 4}};
+  for (const char* words :
+       {"block 4 layers", "full, block, 4 layers", "Full (block: 4)", "block, 4 of 32 layers",
+        "--recompute-granularity full --recompute-method block --recompute-num-layers 4",
+        "recompute_method=block, recompute_num_layers=4", "4 layers by the method block"}) {
+    EXPECT_EQ(read("", words)["strategy"]["recompute"], four) << words;
+  }
+  EXPECT_EQ(read("", "full (block)")["strategy"]["recompute"], "full")
+      << "how many, it does not say";
+  EXPECT_EQ(read("", "full uniform/1")["strategy"]["recompute"], "full");
+}
+
 TEST(PublishedPhrases, SwitchesAreReadInAnySpelling) {
   for (const char* notes :
        {"--overlap-grad-reduce --overlap-param-gather", "overlap grad reduce + param gather",

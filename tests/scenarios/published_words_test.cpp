@@ -34,8 +34,9 @@ TEST(PublishedWords, OfRecomputation) {
   EXPECT_EQ(reads("selective: core_attn"), "selective");
   EXPECT_EQ(reads("no"), "none");
   EXPECT_EQ(reads("Full (uniform)"), "full");
-  EXPECT_EQ(reads("full, block 4"), "full");
-  EXPECT_TRUE(assumes(record, "recomputation \"full, block 4\": of all layers"));
+  EXPECT_EQ(reads("full, block 4"), json::parse(R"({"kind": "full", "layers": 4})"));
+  EXPECT_EQ(reads("full, by blocks"), "full");
+  EXPECT_TRUE(assumes(record, "recomputation \"full, by blocks\": of all layers"));
   EXPECT_EQ(reads("every other layer"), json::parse(R"({"kind": "full", "every": 2})"));
   EXPECT_EQ(reads("activation checkpointing"), "full");
   record["source"] = "torchtitan";

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "sim/causes.h"
 #include "tests/sim/draw.h"
 #include "tests/sim/hand_made.h"
 
@@ -165,6 +167,45 @@ TEST(Explain, APipelineOfKernelsIsComputeAndNothingElseOnItsPath) {
   EXPECT_EQ(e.critical_path[0].group, "compute");
   EXPECT_EQ(e.critical_path[0].name, "matmul");
   EXPECT_EQ(e.bound_by, "compute");
+}
+
+/// When the last pass of a step has ended.
+SimTime passes_end(const Plan& plan, const Simulation& sim) {
+  SimTime out = 0;
+  for (const Track& track : sim.timeline.tracks) {
+    const auto stage = static_cast<std::size_t>(track.stage);
+    const std::vector<OpSite> ops = flat_ops(plan, stage);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const BlockId block = plan.programs[stage].calls[ops[i].call].block;
+      const Phase phase = plan.blocks[block].ops[ops[i].op].phase;
+      if (phase <= Phase::kRecompute) out = std::max(out, track.end[i]);
+    }
+  }
+  return out;
+}
+
+// The first and the last stage have the vocabulary's gradients to reduce over slow links, the
+// others next to nothing: these wait for the norm of all, and not for anything that computes.
+TEST(Explain, WhatOthersReduceBehindTheirPassesIsCommunicationForThoseWhoWait) {
+  Case c = small_case(4, 2, 1, 1);
+  c.model.vocab = 200'000;
+  c.strategy.data.overlap = false;
+  c.machine.device = find_device("h100-sxm");
+  c.machine.device->nvlink_link_bandwidth *= 0.01;
+  const Plan plan = c.plan();
+  const Simulation sim = simulate(plan, c.cluster(), c.costs());
+  const double passes = to_seconds(passes_end(plan, sim)).value;
+  const double step = to_seconds(sim.timeline.step_time).value;
+  ASSERT_LT(passes, 0.5 * step);
+  const Explanation e = explain(plan, sim);
+  double bubble = 0, reducing = 0;
+  for (const Share& s : e.breakdown) {
+    if (s.group == "bubble") bubble += s.time.value;
+    if (s.group == "exposed_communication" && s.name == "dp") reducing += s.time.value;
+  }
+  EXPECT_EQ(e.bound_by, "communication over dp");
+  EXPECT_GT(reducing, 0.9 * (step - passes));
+  EXPECT_LT(bubble, passes);
 }
 
 // 4 stages, 1 microbatch: 3 of 4 parts of the step are bubble.

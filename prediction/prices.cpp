@@ -1,4 +1,4 @@
-#include "prediction/search/prices.h"
+#include "prediction/prices.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "core/error.h"
 #include "core/parse_number.h"
@@ -24,22 +25,8 @@ void require_price_of_known(const std::string& price, std::vector<std::string> d
   const std::string meant = did_you_mean(device, devices);
   throw InputError({.code = "G024",
                     .problem = "--price " + price + ": no device is called " + device,
-                    .expected = "a device of the search or of the catalogue",
+                    .expected = "a device of the machines or of the catalogue",
                     .cure = meant.empty() ? "see plait list devices" : meant});
-}
-
-[[noreturn]] void refuse_lack(const std::string& with, const std::string& without,
-                              const char* figure, const char* cure) {
-  throw InputError({.code = "G024",
-                    .problem = fmt::format("{} has a {} and {} has none", with, figure, without),
-                    .expected = "one of each machine that is searched, or they cannot be ranked",
-                    .cure = fmt::format(fmt::runtime(cure), without)});
-}
-
-std::vector<std::string> devices_of(const Cluster& cluster) {
-  std::vector<std::string> out;
-  for (std::size_t k = 0; k < cluster.kinds(); ++k) out.push_back(cluster.kind(k).device.name);
-  return out;
 }
 
 /// As --price gives it.
@@ -63,27 +50,6 @@ std::optional<double> price_of_kind(const std::vector<std::string>& prices,
   return out;
 }
 
-/// `figure` of each machine: of all or of none of them.
-template <class F>
-void require_of_all(const std::vector<const Scenario*>& machines, F figure, const char* name,
-                    const char* cure) {
-  std::string with, without;
-  for (const Scenario* s : machines) {
-    (figure(*s) > 0 ? with : without) = s->cluster.device.name;
-  }
-  if (!with.empty() && !without.empty()) refuse_lack(with, without, name, cure);
-}
-
-/// Where none has one, energies cannot be ranked.
-void require_power(const Scenario& machine) {
-  if (machine.cluster.rated_power().value > 0) return;
-  const std::string& device = machine.cluster.device.name;
-  throw InputError({.code = "G024",
-                    .problem = fmt::format("{} has no rated power", device),
-                    .expected = "a rated power of each device, which --objective energy adds up",
-                    .cure = "set cluster.device.power"});
-}
-
 /// "2,50" is two prices.
 void require_one_price_of_all(const std::vector<std::string>& prices) {
   std::vector<std::string> of_all;
@@ -99,6 +65,20 @@ void require_one_price_of_all(const std::vector<std::string>& prices) {
 }
 
 }  // namespace
+
+void refuse_lack(const std::string& with, const std::string& without, const char* figure,
+                 const char* cure) {
+  throw InputError({.code = "G024",
+                    .problem = fmt::format("{} has a {} and {} has none", with, figure, without),
+                    .expected = "one of each machine, or they cannot be compared",
+                    .cure = fmt::format(fmt::runtime(cure), without)});
+}
+
+std::vector<std::string> kinds_of_devices(const Cluster& cluster) {
+  std::vector<std::string> out;
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) out.push_back(cluster.kind(k).device.name);
+  return out;
+}
 
 double price_of(const std::vector<std::string>& prices, const Scenario& machine) {
   const Cluster& cluster = machine.cluster;
@@ -116,39 +96,31 @@ double price_of(const std::vector<std::string>& prices, const Scenario& machine)
   return mean;
 }
 
+void require_prices(const std::vector<std::string>& prices, std::vector<std::string> devices) {
+  if (prices.empty()) return;
+  std::ranges::copy(device_names(), std::back_inserter(devices));
+  for (const std::string& price : prices) require_price_of_known(price, devices);
+  require_one_price_of_all(prices);
+}
+
 std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
-                                     const std::vector<const Scenario*>& machines) {
+                                     const std::vector<std::string>& devices) {
   std::vector<std::string> out;
   for (const std::string& text : prices) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) continue;
-    const auto has = [device = text.substr(0, equals)](const Scenario* s) {
-      const std::vector<std::string> own = devices_of(s->cluster);
-      return std::ranges::find(own, device) != own.end();
-    };
-    if (std::ranges::any_of(machines, has)) continue;
+    if (std::ranges::find(devices, text.substr(0, equals)) != devices.end()) continue;
     out.push_back(fmt::format("W001: --price {} has no effect: no machine has such devices", text));
   }
   return out;
 }
 
-void require_figures(const SearchQuestion& q, const std::vector<const Scenario*>& machines) {
-  std::vector<std::string> devices = device_names();
-  for (const Scenario* s : machines) {
-    for (std::string& device : devices_of(s->cluster)) devices.push_back(std::move(device));
-  }
-  for (const std::string& price : q.prices) require_price_of_known(price, devices);
-  require_one_price_of_all(q.prices);
-  if (q.objective == Objective::kCost) {
-    require_of_all(
-        machines, [](const Scenario& s) { return s.price_per_device_hour; }, "price",
-        "add its price: --price {}=PRICE");
-  }
-  if (q.objective == Objective::kEnergy) {
-    const auto power = [](const Scenario& s) { return s.cluster.rated_power().value; };
-    require_of_all(machines, power, "rated power", "set cluster.device.power of {}");
-    require_power(*machines.front());
-  }
+void set_price(const std::vector<std::string>& prices, Scenario& s) {
+  if (prices.empty()) return;
+  const std::vector<std::string> devices = kinds_of_devices(s.cluster);
+  require_prices(prices, devices);
+  s.price_per_device_hour = price_of(prices, s);
+  for (std::string& idle : idle_prices(prices, devices)) s.warnings.push_back(std::move(idle));
 }
 
 }  // namespace plait

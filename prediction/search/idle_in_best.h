@@ -1,0 +1,17 @@
+#pragma once
+// What a scenario says that changes nothing in the best layouts of its search, whatever it might
+// change in others.
+
+#include <string>
+#include <vector>
+
+#include "prediction/search/question.h"
+#include "reports/search.h"
+
+namespace plait {
+
+/// W001 of fields that have no effect in any of these layouts, but for those that are searched.
+std::vector<std::string> idle_in_best(const SearchQuestion& question,
+                                      const std::vector<SearchRow>& best);
+
+}  // namespace plait

@@ -1,0 +1,61 @@
+"""What a device costs for an hour, by --price: of all, or of one kind, in each command that compares."""
+
+import unittest
+
+from plait_command import SOURCE, CommandTest, plait
+
+HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
+BOTH = ["-L", "cluster.preset=hgx-h100,hgx-h200"]
+OF_EACH = ["--price", "h100-sxm=2,h200-sxm=3"]
+
+
+def of_a_step(report, price):
+    return price * report["world_size"] * report["step_time_s"] / 3600
+
+
+class Prices(CommandTest):
+    def assert_price(self, report, price):
+        self.assertAlmostEqual(report["price_per_step"], of_a_step(report, price), places=12)
+
+    def test_machines_that_are_compared_have_prices_of_their_own(self):
+        rows = self.run_ok("compare", HYBRID, *BOTH, *OF_EACH, "--format", "json").json()["candidates"]
+        for row, price in zip(rows, (2, 3)):
+            self.assert_price(row["report"], price)
+        self.assertIn("per 1e9", self.run_ok("compare", HYBRID, *BOTH, *OF_EACH).out)
+
+    def test_points_of_a_study_have_prices_of_their_own(self):
+        study = self.run_ok("whatif", HYBRID, *BOTH, *OF_EACH, "--format", "json").json()
+        reports = self.run_ok("compare", HYBRID, *BOTH, *OF_EACH, "--format", "json").json()
+        self.assertEqual([point["price_per_step"] for point in study["points"]],
+                         [row["report"]["price_per_step"] for row in reports["candidates"]])
+
+    def test_a_price_of_a_kind_goes_before_that_of_the_scenario(self):
+        said = ["--set", "cluster.price_per_device_hour=1"]
+        for prices, price in (([], 1), (["--price", "2"], 2), (["--price", "h200-sxm=3"], 1),
+                              (["--price", "h100-sxm=4,h200-sxm=3"], 4)):
+            with self.subTest(prices):
+                self.assert_price(self.run_ok("run", HYBRID, *said, *prices, "--format", "json").json(), price)
+
+    def test_nodes_of_several_kinds_cost_their_mean(self):
+        mixed = ["--set", 'cluster.other_nodes=[{"nodes": [1, 1], "preset": "hgx-h200"}]']
+        self.assert_price(self.run_ok("run", HYBRID, *mixed, *OF_EACH, "--format", "json").json(), 2.5)
+        one = plait("compare", HYBRID, *mixed, "--price", "h100-sxm=2")
+        self.assertEqual(one.code, 2)
+        self.assertIn("error[G024]: h100-sxm has a price and h200-sxm has none", one.err)
+
+    def test_prices_of_devices_that_are_not_there_are_told(self):
+        for command in (["run", HYBRID], ["compare", HYBRID], ["whatif", HYBRID, *BOTH]):
+            with self.subTest(command[0]):
+                idle = self.run_ok(*command, "--price", "l4=1")
+                self.assertEqual(idle.err, "warning: W001: --price l4=1 has no effect: no machine has such devices\n")
+                wrong = plait(*command, "--price", "h100-sxn=2.5")
+                self.assertEqual(wrong.code, 2)
+                self.assertIn('did you mean "h100-sxm"?', wrong.err)
+
+    def test_a_price_hides_no_field_without_effect(self):
+        told = self.run_ok("run", HYBRID, "--price", "2", "--set", "workload.micro_batch=1").err
+        self.assertEqual(told, "warning: W002: --set workload.micro_batch=1 changes nothing in the result\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
