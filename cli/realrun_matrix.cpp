@@ -77,6 +77,12 @@ void require_kernels(const Scenario& scenario, const RealrunOptions& options) {
            stored ? "workload.lora.frozen" : "workload.lora.dropout",
            "--backend cpu, or plain matrices and no dropout");
   }
+  if (const Precision& p = scenario.workload.precision; !has_gpu_kernels(p)) {
+    refuse(p.autocast ? "sums of two types, as autocast has them, run on processors alone"
+                      : "a loss of logits in 16 bits runs on processors alone",
+           p.autocast ? "workload.precision.autocast" : "workload.precision.narrow_logits",
+           "--backend cpu, or neither autocast nor narrow logits");
+  }
   const Model& model = scenario.model;
   if (has_gpu_kernels(model)) return;
   const bool states = model.recurrent_layers() > 0;

@@ -14,6 +14,7 @@
 #include "costmodel/one_shot.h"
 #include "costmodel/projections.h"
 #include "costmodel/served_experts.h"
+#include "costmodel/single_loss.h"
 #include "costmodel/torch_rows.h"
 #include "costmodel/transfer.h"
 
@@ -272,6 +273,7 @@ Cost peer_copies_cost(const Collective& op, const GroupPlacement& group) {
 }  // namespace
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
+  if (is_done_elsewhere(op, kernels)) return {};
   if (calibration != nullptr && memory_traffic(op).value > 0) {
     const std::optional<Cost> fitted = fitted_cost(op, *calibration, device);
     const bool alone = std::holds_alternative<MatMul>(op) && !calibration->in_steps;
@@ -287,6 +289,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
 Bytes CostModel::memory_bytes(const Compute& op, const Device& device) const {
   if (const auto* cast = std::get_if<Cast>(&op); cast && is_to_nvfp4(*cast))
     return nvfp4_cast_bytes(*cast);
+  if (is_done_elsewhere(op, kernels)) return {};
   const KernelChain chain = chain_on(device, op, kernels);
   return chain.kernels > 0 ? chain.bytes : uncached(memory_traffic(op), device);
 }

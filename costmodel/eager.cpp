@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "costmodel/autocast_chains.h"
 #include "costmodel/efficiency.h"
 #include "costmodel/expert_chains.h"
+#include "costmodel/single_loss.h"
 
 namespace plait {
 namespace {
@@ -173,7 +175,10 @@ struct Chains {
   KernelChain operator()(const Norm& op) const {
     if (kernels.norm == Fusion::kFused) return {};
     const double s = size(op.dtype);
-    if (spelled_out(op, kernels)) return chain(norm_chain(op.pass, s), op.rows, op.width);
+    if (spelled_out(op, kernels)) {
+      if (op.dtype == DType::kFp32) return fp32_norm_chain(op);
+      return chain(norm_chain(op.pass, s), op.rows, op.width);
+    }
     KernelChain native = chain(native_norm_chain(op.pass, s), op.rows, op.width);
     native.kind = StreamKind::kNorm;
     return native;
@@ -187,8 +192,9 @@ struct Chains {
   KernelChain operator()(const Rope& op) const {
     if (kernels.rope == Fusion::kFused || op.pass == Pass::kWeightGrad) return {};
     const double s = size(op.dtype);
-    return chain(kernels.rope == Fusion::kComplex ? complex_rope_chain(s) : rope_chain(op.pass, s),
-                 op.rows, op.width);
+    if (kernels.rope == Fusion::kComplex) return chain(complex_rope_chain(s), op.rows, op.width);
+    return promotes(op) ? promoted_rope_chain(op)
+                        : chain(rope_chain(op.pass, s), op.rows, op.width);
   }
   KernelChain operator()(const Activation& op) const {
     if (kernels.activation == Fusion::kFused || !op.gated || op.pass == Pass::kWeightGrad)
@@ -201,13 +207,14 @@ struct Chains {
   KernelChain operator()(const Add& op) const {
     if (op.dropout && is_forward(op.pass) && kernels.dropout != Fusion::kFused)
       return dropped_chain(op);
+    if (op.addend) return mixed_sum({memory_traffic(op), 1}, op.rows * op.width);
     if (kernels.adapters == Fusion::kFused || !op.scaled) return {};
     const double s = size(op.dtype);
     return chain(is_forward(op.pass) ? PerElement{5 * s, 2} : PerElement{2 * s, 1}, op.rows,
                  op.width);
   }
   KernelChain operator()(const CrossEntropy& op) const {
-    if (kernels.cross_entropy == Fusion::kFused) return {};
+    if (!is_in_parts(kernels.cross_entropy)) return {};
     const bool parallel = kernels.cross_entropy == Fusion::kParallel;
     const PerElement each = parallel
                                 ? parallel_cross_entropy_chain(op.step, op.dtype, size(op.dtype))
@@ -216,13 +223,13 @@ struct Chains {
   }
   /// Logits that PyTorch widens for such a loss, one at a time.
   bool widens_logits(const Cast& op) const {
-    const bool narrow = op.from == DType::kBf16 || op.from == DType::kFp16;
-    return kernels.cross_entropy != Fusion::kFused && narrow && op.to == DType::kFp32;
+    return is_in_parts(kernels.cross_entropy) && size_of(op.from) == 2 && op.to == DType::kFp32;
   }
   /// Transformer Engine's Float8CurrentScaling: a kernel that reads all, then the cast.
   KernelChain operator()(const Cast& op) const {
     if (op.chunks > 1) return routing_chain(op, kernels);
     if (op.from == DType::kNf4 && op.to != op.from) return restored(op);
+    if (op.autocast) return autocast_chain(op, kernels);
     if (widens_logits(op)) {
       return one_at_a_time({memory_traffic(op), 1}, op.elements);
     }
@@ -366,11 +373,6 @@ KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
 
 DType written_alone(const MatMul& op) { return op.in == DType::kNvfp4 ? DType::kBf16 : op.in; }
 
-/// A sum of two types, cast in passing, takes longer than what is one element at a time otherwise:
-/// 255e9 of 294e9 a second in a LLaMA of 3 billion parameters on an H200, 243 and 258e9 in two
-/// GPTs, and on an H100, where these are 287e9, 225 to 247e9 in ten steps (reports/gpu).
-constexpr double kMixedSum = 294.0 / 255;
-
 // Reads what the product wrote, in the type of its operands, and reads and writes the sum.
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;
@@ -378,9 +380,7 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   const std::int64_t elements = op.batch * op.m * op.n;
   const KernelChain sum{Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
   if (written_alone(op) == op.out) return sum;
-  KernelChain mixed = one_at_a_time(sum, elements);
-  mixed.indexed *= kMixedSum;
-  return mixed;
+  return mixed_sum(sum, elements);
 }
 
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank

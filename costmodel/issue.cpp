@@ -5,6 +5,7 @@
 
 #include "costmodel/projections.h"
 #include "costmodel/scores.h"
+#include "costmodel/single_loss.h"
 
 namespace plait {
 namespace {
@@ -30,9 +31,9 @@ struct HostCalls {
   static constexpr int kCounts = 7, kCopiesToHost = 4 + 2 + 1;
 
   int operator()(const MatMul& m) const {
-    const int products = as_run(m, kernels).count, sums = products - 1;
-    // Product, its sum; the bias likewise.
-    const int weight_grad = products * (2 + (m.bias ? 2 : 0));
+    const int products = as_run(m, kernels).count, sums = m.autocast ? 0 : products - 1;
+    // Product, its sum; the bias likewise. By autocast the sums are the casts'.
+    const int weight_grad = products * (m.autocast ? 1 + (m.bias ? 1 : 0) : 2 + (m.bias ? 2 : 0));
     // Of the experts' two products the second has a bias of its own: times the gates, its sum;
     // backward a cast, a product and a sum for the bias and for the gates, and the sum over the
     // microbatches. Half of it for each of the two.
@@ -69,8 +70,8 @@ struct HostCalls {
     return a.pass == Pass::kForward ? 2 : 4;
   }
   /// x cos + rotate_half(x) sin of queries and of keys: negation, concatenation, two products and a
-  /// sum of each.
-  int operator()(const Rope&) const { return 10; }
+  /// sum of each; promoted, a cast of each.
+  int operator()(const Rope& r) const { return r.promoted ? 12 : 10; }
   /// megatron/core/transformer/multi_latent_attention.py: queries and keys concatenated, values
   /// copied; backward, the gradients of the halves concatenated again, and the sum over the heads.
   int operator()(const LatentHeads&) const { return 3; }
@@ -133,7 +134,10 @@ struct HostCalls {
     return apart && a.pass == Pass::kForward ? 2 : 1;
   }
   int operator()(const BiasGrad&) const { return 2; }  // column sums, and their sum
-  int operator()(const Cast& op) const { return op.nested ? 3 : 1; }
+  int operator()(const Cast& op) const {
+    if (op.autocast) return eager_chain(op, kernels).kernels;
+    return op.nested ? 3 : 1;
+  }
   int operator()(const Fill&) const { return 1; }
   int operator()(const SquaredNorm&) const { return 2; }  // per block of threads, and of all
   int operator()(const Amax&) const { return 2; }
@@ -257,6 +261,7 @@ bool tells_tokens(const Block& block, std::size_t at) {
 }  // namespace
 
 int host_calls(const Compute& op, const Kernels& kernels) {
+  if (is_done_elsewhere(op, kernels)) return 0;
   return std::visit(HostCalls{kernels}, op);
 }
 

@@ -4,9 +4,11 @@
 #include <optional>
 #include <set>
 
+#include "costmodel/autocast_chains.h"
 #include "costmodel/eager.h"
 #include "costmodel/nccl_tuning.h"
 #include "costmodel/scores.h"
+#include "costmodel/single_loss.h"
 #include "plan/allocating_streams.h"
 #include "plan/places.h"
 
@@ -129,11 +131,18 @@ struct Intermediates {
 };
 
 // RMSNorm its fp32 input and its fp32 normalised value, as long as its statistics: a number in fp32
-// for each row. A gated activation the activated gate, as long as its output.
+// for each row; in fp32 its input is a tensor of the plan. A gated activation the activated gate,
+// as long as its output. Each projection that is run by itself its own cast of the input.
 Intermediates intermediates(const Compute& op, const Kernels& kernels) {
+  if (const auto* cast = std::get_if<Cast>(&op)) {
+    const bool narrows = size_of(cast->to) < size_of(cast->from);
+    return narrows ? Intermediates{copies_by_autocast(*cast, kernels) - 1.0, cast->to}
+                   : Intermediates{};
+  }
   if (pass_of(op) != Pass::kForward || eager_chain(op, kernels).kernels == 0) return {};
   if (const auto* norm = std::get_if<Norm>(&op)) {
-    const double of_row = 2.0 * static_cast<double>(norm->width);
+    const double kept = norm->dtype == DType::kFp32 ? 1 : 2;
+    const double of_row = kept * static_cast<double>(norm->width);
     return spelled_out(*norm, kernels) ? Intermediates{of_row, DType::kFp32} : Intermediates{};
   }
   const auto* activation = std::get_if<Activation>(&op);
@@ -150,9 +159,10 @@ std::vector<double> intermediates_by_tensor(const Plan& plan, const Kernels& ker
       const auto [each, type] =
           compute == nullptr ? Intermediates() : intermediates(*compute, kernels);
       if (each == 0) continue;
+      const bool by_statistics = std::holds_alternative<Norm>(*compute);  // the last operand
       for (const Operand& o : op.operands) {
         const bool kept = o.use != Use::kRead && plan.tensors[o.tensor].dtype == type;
-        if (kept) out[o.tensor] = each;
+        if (kept && (!by_statistics || &o == &op.operands.back())) out[o.tensor] = each;
       }
     }
   }
@@ -168,6 +178,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       cluster_(cluster),
       framework_(framework),
       softmax_(kernels.softmax),
+      loss_(kernels.cross_entropy),
       further_(further),
       intermediates_(intermediates_by_tensor(plan, kernels)),
       pools_(pools_of(plan)),
@@ -239,6 +250,9 @@ Bytes StageOverheads::loss_copies(const CrossEntropy& loss, const Op& op) const 
     const bool split = plan_.mesh.size_of(vocabulary.sharded) > 1;
     if (split) each = framework_.split_loss_bytes_per_logit;
   }
+  // Logits in 16 bits are widened by the chain itself, and no tensor of the plan.
+  if (is_in_parts(loss_) && size_of(loss.dtype) < size_of(DType::kFp32))
+    each += static_cast<double>(size_of(DType::kFp32));
   return times(each, loss.rows * loss.vocab);
 }
 

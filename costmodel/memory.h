@@ -79,6 +79,7 @@ class StageOverheads {
   const Cluster& cluster_;
   FrameworkMemory framework_;
   SoftmaxKernel softmax_;
+  Fusion loss_;
   std::int64_t further_;
   std::vector<BlockNeeds> blocks_;
   std::map<TensorId, Scratch> logits_;  // while an op reads or writes them: by their storage

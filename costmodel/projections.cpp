@@ -41,7 +41,7 @@ Products as_run(const MatMul& op, const Kernels& kernels) {
 // Autograd adds up what the products yield for their input as they come: each but the first is
 // read with the sum, which is written.
 KernelChain input_sum_chain(const MatMul& op, const Kernels& kernels) {
-  if (op.pass != Pass::kInputGrad) return {};
+  if (op.pass != Pass::kInputGrad || op.autocast) return {};  // by the cast behind
   const int sums = as_run(op, kernels).count - 1;
   return {Bytes(std::int64_t{3} * sums * op.m * op.n * size_of(op.out)), sums};
 }

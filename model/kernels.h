@@ -11,8 +11,17 @@ namespace plait {
 /// kFunction: the kernels of kEager, called by one function of autograd's, which keeps its input
 /// alone. kComplex: of rotary embeddings, pairs as complex numbers in fp32. kNative: of norms,
 /// PyTorch's own kernels. kParallel: of the loss, Megatron-LM's over a vocabulary that may be
-/// split.
-enum class Fusion : std::uint8_t { kFused, kEager, kFunction, kComplex, kNative, kParallel };
+/// split. kSingle: of the loss over a whole vocabulary, one kernel for the forward and the backward
+/// pass, which reads each row of logits once and puts their gradients in their place.
+enum class Fusion : std::uint8_t {
+  kFused,
+  kEager,
+  kFunction,
+  kComplex,
+  kNative,
+  kParallel,
+  kSingle
+};
 
 /// Scale, mask and softmax of unfused attention: one kernel; PyTorch's, with the mask by one of its
 /// own; Megatron-LM's, which does not read what the causal mask hides, and leaves some numbers of

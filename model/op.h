@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -44,6 +45,9 @@ struct MatMul {
   std::int64_t ring_step = -1;
   /// Experts of a serving step, by an inference engine's kernel for all of them.
   bool served = false;
+  /// Operands are copies that torch.autocast has made, and so is what becomes of the result: sums
+  /// of gradients are those of the casts behind.
+  bool autocast = false;
 };
 
 /// Scaled dot-product attention over (batch, heads, seq_q, head_dim) x (batch, kv_heads, seq_kv,
@@ -145,11 +149,13 @@ struct Gate {
 };
 
 /// Rotates query and key parts of rows of a packed projection, or of queries and keys apart (latent
-/// attention); `width` counts the rotated columns.
+/// attention); `width` counts the rotated columns. `promoted`: sines and cosines are in fp32, where
+/// rows are in fewer bits, so that products with them are, and are cast back.
 struct Rope {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0;
   DType dtype = DType::kBf16;
+  bool promoted = false;
 };
 
 /// The packed rows [q | k | v] of multi-head latent attention, put together from queries q[rows,
@@ -177,13 +183,15 @@ struct Embedding {
 /// Vocabulary-parallel cross-entropy in the four steps between which the partial results of the
 /// ranks are reduced: row maxima (rows); sums of exponentials and target logits (rows, 2); the loss
 /// (a scalar, mean over tokens); and backward, dlogits = softmax - onehot, in place of the logits.
-/// `weight`: of this loss, and so of dlogits, in the sum that the model is trained for.
+/// `weight`: of this loss, and so of dlogits, in the sum that the model is trained for. `split`: a
+/// rank has some of the vocabulary, so that no kernel does more than a step.
 struct CrossEntropy {
   enum class Step : std::uint8_t { kRowMax, kSums, kLoss, kGradient };
   Step step = Step::kRowMax;
   std::int64_t rows = 0, vocab = 0;
   DType dtype = DType::kBf16;
   double weight = 1;
+  bool split = false;
 };
 
 /// Chooses k experts for each token of `groups` sequences of `tokens`: gates are the softmax over
@@ -230,6 +238,8 @@ struct Combine {
 ///
 /// `alone`: no sum, out = dropout(b), of what an adapter reads, with a `probability` of its own
 /// rather than the model's; kBackward as without.
+///
+/// `addend`: the type of b, where it is another than that of a and of the sum.
 struct Add {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0;
@@ -239,6 +249,7 @@ struct Add {
   double scale = 1;
   bool alone = false;
   double probability = 0;  // 0: the model's
+  std::optional<DType> addend = {};
 };
 
 /// Column sums of dy[rows, width] into a bias gradient.
@@ -253,13 +264,17 @@ struct BiasGrad {
 /// nobody reads the transpose, itself `alone`; to nvfp4 `scaled` too. From fp8 to fp8: its
 /// transpose. From nf4: of codes, times the scale of their block; where scales are `nested`, stored
 /// in 8 bits, those are restored first. Between like types a copy, of so many `chunks` into another
-/// order where it is more than 1.
+/// order where it is more than 1. By torch.autocast: of what products read, each for itself where
+/// `packed` ones are run apart, and of their gradients, which are added up behind that;
+/// `accumulate`: added to what is there, by a kernel behind.
 struct Cast {
   std::int64_t elements = 0;
   DType from = DType::kFp32, to = DType::kBf16;
   std::int64_t copies = 1;
   bool rotated = false, scaled = false, alone = false, nested = false;
   std::int64_t chunks = 1;
+  bool autocast = false, accumulate = false;
+  PackedProjections packed = {};
 };
 
 /// Sets memory to zero (gradient buffers at the start of a step).

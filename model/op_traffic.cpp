@@ -289,7 +289,8 @@ std::int64_t traffic(const Add& op) {
   const std::int64_t mask = op.dropout ? elements * kMaskBytes : 0;
   switch (op.pass) {
     case Pass::kForward:
-      return (op.alone ? 2 : 3) * matrix + mask + (op.bias ? op.width * size_of(op.dtype) : 0);
+      return (op.alone ? 1 : 2) * matrix + elements * size_of(op.addend.value_or(op.dtype)) + mask +
+             (op.bias ? op.width * size_of(op.dtype) : 0);
     case Pass::kBackward:
     case Pass::kInputGrad: return op.dropout || op.scaled ? 2 * matrix + mask : 0;
     case Pass::kWeightGrad:
@@ -318,7 +319,7 @@ std::int64_t dequantised(const Cast& op) {
 std::int64_t traffic(const Cast& op) {
   if (op.from == DType::kNf4 && op.to != op.from) return dequantised(op);
   const bool beside = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled && !op.alone;
-  const std::int64_t copies = beside ? 2 : op.copies;
+  const std::int64_t copies = beside || op.accumulate ? 2 : op.copies;  // read and written
   return bytes_of(op.from, op.elements) + copies * bytes_of(op.to, op.elements);
 }
 

@@ -6,6 +6,7 @@
 #include "model/iteration_flops.h"
 #include "plan/places.h"
 #include "plan/refusal.h"
+#include "plan/require_autocast.h"
 #include "plan/require_hybrid.h"
 #include "plan/require_lora.h"
 #include "plan/require_model.h"
@@ -136,6 +137,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   apply_expert_parallel(draft);
   keep_plain_layers(draft);
   apply_narrow(draft);
+  apply_autocast(draft);
   part_narrow_weights(draft);
   apply_nf4_weights(draft);
   apply_sequence_parallel(draft);
@@ -150,6 +152,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   split_backward(draft);
   apply_windows(draft);
   part_passes(draft);
+  hold_cast_weights(draft);
   apply_pipeline(draft);
   apply_data_parallel(draft);
   apply_optimizer(draft);
@@ -176,6 +179,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   require_model(model);
   require_hybrid(model, workload, strategy);
   require_lora(model, workload, strategy);
+  require_autocast(model, workload, strategy);
   require_modules(model);
   require_encoder(model, workload);
   require_parameter_server(strategy);

@@ -3,6 +3,7 @@
 // precision.
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "model/dtype.h"
@@ -35,11 +36,18 @@ struct Precision {
   /// kept (Apex's store_param_remainders).
   bool split_master = false;
   NarrowWeights narrow_weights = NarrowWeights::kNone;
+  /// torch.autocast's type, of products and attention, beside parameters and a residual stream in
+  /// `weights` (plan/strategies/autocast.cpp).
+  std::optional<DType> autocast = {};
+  /// The loss reads logits, and writes their gradients, in the type of the output matrix's product;
+  /// else in fp32, between a cast of each.
+  bool narrow_logits = false;
   bool keeps_narrow() const { return narrows() && narrow_weights != NarrowWeights::kNone; }
   bool gathers_narrow() const { return narrows() && narrow_weights == NarrowWeights::kGathered; }
   DType kept_master() const { return split_master ? weights : master; }
   bool narrows() const { return matmul == DType::kFp8 || matmul == DType::kNvfp4; }
-  DType products() const { return narrows() ? matmul : weights; }
+  DType activations() const { return autocast.value_or(weights); }  // what products write
+  DType products() const { return narrows() ? matmul : activations(); }
   /// Layer `layer` of `layers` is one of those; no layer is where nothing is narrowed.
   bool is_plain(std::int64_t layer, std::int64_t layers) const {
     return narrows() && (layer < plain_first || layer >= layers - plain_last);

@@ -19,7 +19,8 @@ auto key(const Model& m) {
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
-                  w.capacity_factor, w.documents, w.lora);
+                  w.capacity_factor, w.documents, w.lora, w.precision.weights, w.precision.autocast,
+                  w.precision.narrow_logits);
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ Workload MatrixCase::unsharded() const {
 std::vector<MatrixCase> gpu_matrix_cases() {
   std::vector<MatrixCase> cases = matrix_cases();
   std::erase_if(cases, [](const MatrixCase& c) {
-    return !has_gpu_kernels(c.model) || !has_gpu_kernels(c.workload.lora);
+    return !has_gpu_kernels(c.model) || !has_gpu_kernels(c.workload.lora) ||
+           !has_gpu_kernels(c.workload.precision);
   });
   return cases;
 }
@@ -49,6 +51,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"fit_sizes.cpp", true},
       {"units.cpp", true},
       {"optimizer.cpp", true},
+      {"autocast.cpp", c.workload.precision.autocast.has_value()},
       {"tensor.cpp", tp},
       {"latent.cpp", c.model.latent_attention()},
       {"state_space.cpp", c.model.state_space_layers() > 0},

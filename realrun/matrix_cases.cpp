@@ -349,7 +349,7 @@ std::vector<MatrixCase> matrix_cases() {
       packed_documents(list), uneven_stages(list), losses_in_pieces(list), whole_losses(list),
       encoders(list), state_space_layers(list), delta_nets(list), low_rank_adapters(list),
       kept_results(list), dropped_and_quantized_adapters(list), gathered_tokens(list),
-      inputs_copied(list), messages_in_parts(list);
+      inputs_copied(list), messages_in_parts(list), autocast(list), narrow_losses(list);
   return std::move(list.cases);
 }
 

@@ -244,5 +244,8 @@ void whole_losses(List& list);
 void uneven_stages(List& list);
 /// matrix_of_prediction.cpp: models that predict further tokens.
 void further_tokens(List& list);
+/// matrix_of_types.cpp: weights that autocast casts, and losses of logits in 16 bits.
+void autocast(List& list);
+void narrow_losses(List& list);
 
 }  // namespace plait::matrix_changes

@@ -148,6 +148,8 @@ bool has_gpu_kernels(const LowRankAdapters& adapters) {
   return !adapters.any() || (adapters.dropout == 0 && !adapters.quantizes());
 }
 
+bool has_gpu_kernels(const Precision& p) { return !p.autocast && !p.narrow_logits; }
+
 RunPrecision run_precision(std::string_view name) {
   for (RunPrecision p : {RunPrecision::kFp64, RunPrecision::kFp32, RunPrecision::kBf16}) {
     if (name_of(p) == name) return p;
@@ -165,6 +167,7 @@ Workload in_precision(const Workload& workload, RunPrecision precision) {
                                    &Precision::reduction, &Precision::master, &Precision::moments})
       w.precision.*type = DType::kFp32;
     w.precision.split_master = false;
+    if (w.precision.autocast) w.precision.autocast = DType::kFp32;  // what is cast where, as above
     return w;
   }
   const Precision& p = w.precision;
@@ -173,7 +176,8 @@ Workload in_precision(const Workload& workload, RunPrecision precision) {
                   "workload.precision.split_master", "false",
                   "remove workload.precision.split_master, or verify in fp32");
   }
-  for (DType t : {p.products(), p.weights, p.gradients, p.reduction, p.master, p.moments}) {
+  for (DType t :
+       {p.products(), p.activations(), p.weights, p.gradients, p.reduction, p.master, p.moments}) {
     if (is_float(t) || (t == DType::kNvfp4 && p.weights == DType::kBf16)) continue;
     throw refusal("G012", std::string(name_of(t)) + " cannot be run for real", "workload.precision",
                   "bf16 and fp32", "choose workload.precision = bf16, or verify in fp32");

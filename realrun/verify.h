@@ -23,9 +23,10 @@ std::string_view name_of(RunPrecision precision);
 RunPrecision run_precision(std::string_view name);
 /// Whether GPUs have a kernel for every op of the model: not for those of state-space
 /// mixers, gated delta nets and gates of attention and shared experts, dropout of adapters and
-/// matrices in nf4.
+/// matrices in nf4, sums of two types (autocast) and a loss in 16 bits.
 bool has_gpu_kernels(const Model& model);
 bool has_gpu_kernels(const LowRankAdapters& adapters);
+bool has_gpu_kernels(const Precision& precision);
 
 /// What a run in `precision` plans with: fp64 and fp32 one type throughout, bf16 the workload's own
 /// mix of bf16 and fp32; experts that drop no tokens have slots for all. Throws InputError where

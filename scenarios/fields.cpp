@@ -58,6 +58,20 @@ const Table<Precision>& precision_table() {
                 "one scale for each weight), with zero_stage 3 in front of each gather (torchao's "
                 "enable_fsdp_float8_all_gather).")
               .silent_by_default(),
+          field(
+              "autocast", &Precision::autocast,
+              Choice<std::optional<DType>>{
+                  {{"none", std::nullopt}, {"bf16", DType::kBf16}, {"fp16", DType::kFp16}}},
+              "torch.autocast, as `bf16` and `fp16` of Hugging Face's Trainer and of Accelerate "
+              "without FSDP have it: with `weights` in fp32, what matrix products and attention "
+              "read is cast to this type in each pass; embeddings, norms, the residual stream and "
+              "the loss stay in fp32.")
+              .silent_by_default(),
+          field("narrow_logits", &Precision::narrow_logits, Flag{},
+                "The loss reads logits, and writes their gradients, in the type of the output "
+                "matrix's product (Megatron-LM's --fp16-lm-cross-entropy, llm.c); else in fp32, "
+                "between a cast of each.")
+              .silent_by_default(),
       },
       "weights");
   return table;

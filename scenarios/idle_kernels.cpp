@@ -56,6 +56,7 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
   const bool in_shards =
       f.part.zero_stage >= 2 && !f.part.fsdp_options.sums_whole(f.part.zero_stage, f.part.pp);
   const bool gated = m.gated_mlp && has_part(m, "-magE");
+  const bool splits_loss = f.part.tp > 1 && !f.s.strategy.tensor.gather_logits;
   const std::string_view no_gates = "the model has no gated MLP";
   return {
       {"kernels.gate", k.gate != Fusion::kFused && !gated, no_gates},
@@ -79,6 +80,8 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
        "there are no adapters"},
       {"kernels.amax", k.amax != Fusion::kFused && !f.s.workload.precision.narrows(),
        "no product is narrowed"},
+      {"kernels.cross_entropy", k.cross_entropy == Fusion::kSingle && splits_loss,
+       "ranks have some of the vocabulary each"},
       {"kernels.gradient_sum",
        k.gradient_sum != Fusion::kFused && (f.microbatches == 1 || in_shards) && !m.tied_embeddings,
        f.microbatches == 1 ? "a step has one microbatch" : "shards of gradients are summed"},

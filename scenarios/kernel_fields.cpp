@@ -84,9 +84,17 @@ const Table<Kernels>& kernels_table() {
                 "by another, or by one.")
               .silent_by_default(),
           field(
-              "cross_entropy", &K::cross_entropy, fused_eager_or("parallel", Fusion::kParallel),
-              "The loss over the vocabulary; eager: PyTorch's log_softmax and nll_loss; parallel: "
-              "Megatron-LM's vocab_parallel_cross_entropy, kernel by kernel."),
+              "cross_entropy", &K::cross_entropy,
+              Choice<Fusion>{{{"fused", Fusion::kFused},
+                              {"eager", Fusion::kEager},
+                              {"parallel", Fusion::kParallel},
+                              {"single", Fusion::kSingle}}},
+              "The loss over the vocabulary. fused: a kernel for the largest logit of each row, "
+              "one "
+              "for its sum, one for the gradients; eager: PyTorch's log_softmax and nll_loss; "
+              "parallel: Megatron-LM's vocab_parallel_cross_entropy, kernel by kernel; single: one "
+              "kernel for loss and gradients, which reads a row once, where a rank has the whole "
+              "vocabulary (llm.c's fused classifier), fused elsewhere."),
           field("gradient_sum", &K::gradient_sum, choice,
                 "The sum of a weight's gradients over microbatches, fused with their product or "
                 "behind it."),

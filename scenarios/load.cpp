@@ -49,7 +49,7 @@ std::string other_names() {
 void resolve_precision(const Json* json, Precision& p) {
   if (json == nullptr || json->find("reduction") == nullptr) p.reduction = p.gradients;
   if (json == nullptr || json->find("matmul") == nullptr) p.matmul = p.weights;
-  if (p.matmul == p.products()) return;
+  if (p.narrows() || p.matmul == p.weights) return;
   throw InputError({"S047",
                     fmt::format("matrix products in {} with weights in {}", name_of(p.matmul),
                                 name_of(p.weights)),

@@ -21,6 +21,7 @@ struct NameElsewhere {
 constexpr NameElsewhere kNames[] = {
     {"activation_checkpoint", "strategy.recompute"},
     {"activation_checkpointing", "strategy.recompute"},
+    {"amp", "workload.precision.autocast"},
     {"batch_size", "workload.global_batch"},
     {"bucket_cap_mb", "strategy.data.bucket"},
     {"checkpointing", "strategy.recompute"},
@@ -50,6 +51,7 @@ constexpr NameElsewhere kNames[] = {
     {"ffn_hidden_size", "model.ffn_hidden"},
     {"first_k_dense_replace", "model.first_dense_layers"},
     {"flash_attn", "workload.flash_attention"},
+    {"fp16_lm_cross_entropy", "workload.precision.narrow_logits"},
     {"fp8", "workload.precision.matmul"},
     {"fp8_format", "workload.precision.matmul"},
     {"fp8_products", "serving.products"},
@@ -147,6 +149,7 @@ constexpr NameElsewhere kNames[] = {
     {"tensor_parallel_size", "strategy.tp"},
     {"tie_word_embeddings", "model.tied_embeddings"},
     {"top_k", "model.experts_per_token"},
+    {"torch_autocast", "workload.precision.autocast"},
     {"torch_dtype", "workload.precision"},
     {"tp_comm_overlap", "strategy.tensor.overlap"},
     {"tp_size", "strategy.tp"},

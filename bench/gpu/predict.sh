@@ -37,10 +37,10 @@ for scenario in scenarios/gpu-round/*.json; do
   ((${experts:-17} > 16)) || eager+=(--set kernels.experts=eager --set host.waits_for_routing=true)
   predicted "$name.pytorch" "$scenario" "${eager[@]}"
   [[ ! -e $name.compiled ]] || predicted "$name.inductor" "$scenario" "${compiled[@]}"
-  # Autocast's weights are in fp32; a scenario's are bf16 with fp32 copies, which hold as much.
   [[ ! -e $name.trainer ]] || predicted "$name.trainer-predicted" "$scenario" "${trainer[@]}" \
     --set 'workload.precision={"weights": "bf16", "gradients": "bf16", "master": "bf16", "moments": "bf16"}'
-  [[ ! -e $name.autocast ]] || predicted "$name.autocast-predicted" "$scenario" "${trainer[@]}"
+  [[ ! -e $name.autocast ]] || predicted "$name.autocast-predicted" "$scenario" "${trainer[@]}" \
+    --set 'workload.precision={"weights": "fp32", "autocast": "bf16"}'
   [[ ! -e $folder/calibration.json ]] ||
     predicted "$name.fitted" "$scenario" --set "calibration=$folder/calibration.json"
 done

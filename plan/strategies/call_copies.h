@@ -19,7 +19,9 @@ class CallCopies {
     copy.name += ".recomputed";
     copy.scope = Scope::kCall;
     if (copy.is_view()) copy.storage = of(copy.storage);
-    return copies_[t] = d_.add(copy);
+    const TensorId id = copies_[t] = d_.add(copy);
+    if (d_.stored(t) != t) d_.cast[id] = d_.stored(t);
+    return id;
   }
 
  private:

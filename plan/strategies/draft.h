@@ -17,7 +17,8 @@
 // - Activation: forward {u R, a W, [gates R]}; backward {da R, u R, du W, [gates R, dgates W]}
 // - LatentHeads: forward {q R, kv R, rotary R, qkv W}; backward {dqkv R, dq W, dkv W, drotary W}
 // - Rope {qkv U}; BiasGrad {dy R, dbias}
-// - Cast {in R, out W ...}, scaled {in R, out, magnitudes R}, quantising {in R, q W, scales W},
+// - Cast {in R, out W ...}, accumulating {in R, out U}, scaled {in R, out, magnitudes R},
+// quantising {in R, q W, scales W},
 //   restoring {q R, scales R, out W}, from nf4 {codes R, scales R, out W} or, nested, {codes R,
 //   scales in 8 bits R, theirs R, scales W, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}, alone {b R, out W,
@@ -48,6 +49,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -203,6 +205,8 @@ struct Draft {
   LayerKind mtp;                   // before the layer of a module that predicts a further token
   LayerPasses mtp_head;            // and behind it; empty without modules
   std::vector<TensorId> narrowed;  // weights that products read narrow
+  /// What autocast makes of weights, and what products write for it of their gradients: of which.
+  std::map<TensorId, TensorId> cast;
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
   TensorId embedded = kNoTensor;       // sum of the embeddings before their norm, sharded as x
   TensorId mtp_embedded = kNoTensor;   // (s, b, h), sharded as x
@@ -220,6 +224,11 @@ struct Draft {
   TensorId add(Tensor t) {
     tensors.push_back(std::move(t));
     return static_cast<TensorId>(tensors.size() - 1);
+  }
+  /// The weight, or the gradient of one, that a product works on by way of a cast.
+  TensorId stored(TensorId t) const {
+    const auto found = cast.find(t);
+    return found == cast.end() ? t : found->second;
   }
   bool sums_whole_gradients() const {
     const bool several = workload.global_batch > strategy.replicas() * workload.micro_batch;
@@ -300,6 +309,7 @@ void apply_tensor_parallel(Draft& draft);    // shards weights over tp
 void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to them and back
 void keep_plain_layers(Draft& draft);        // those at the ends are kinds of their own
 void apply_narrow(Draft& draft);             // linear layers read fp8 or nvfp4 copies
+void apply_autocast(Draft& draft);           // products read 16-bit copies of all that they read
 void part_narrow_weights(Draft& draft);      // whose weights are kept so: units of their own
 void apply_nf4_weights(Draft& draft);        // frozen ones in 4 bits, dequantised before products
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
@@ -310,7 +320,8 @@ void copy_inputs(Draft& draft);              // of linear layers that tp splits 
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 void skip_unused_gradients(Draft& draft);  // of the input of the first layer with adapters
-void apply_windows(Draft& draft);  // the attention of some layers sees the last tokens alone
+void apply_windows(Draft& draft);      // the attention of some layers sees the last tokens alone
+void hold_cast_weights(Draft& draft);  // until autocast's context ends
 LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute
 LayerPasses recompute_modules(Draft& draft, const LayerPasses& layer);
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "plan/strategies/draft.h"
+#include "plan/strategies/layout.h"
 
 namespace plait {
 namespace {
@@ -19,7 +20,7 @@ class Fitter {
     const bool grouped = weight.rank == 3;  // (experts, out, in) on (experts, slots, width)
     g.batch = grouped ? dim(dy_or_x, 0) : 1;
     const std::int64_t tokens = grouped ? dim(dy_or_x, 1) : rows(dy_or_x);
-    if (!grouped && !is_adapter(d_, op_)) g.packed = packed_in(weight.dims[0].sections);
+    if (!grouped && !is_adapter(d_, op_)) g.packed = packed_in(weight);
     switch (g.pass) {
       case Pass::kWeightGrad:  // (out, in) = dy^T (out, tokens) x (tokens, in)
         g.m = last(dy_or_x), g.n = last(w_or_x), g.k = tokens;
@@ -159,10 +160,6 @@ class Fitter {
   }
 
  private:
-  static PackedProjections packed_in(const Sections& sections) {
-    if (sections[1] == 0 || sections[3] > 0) return {};
-    return {{sections[0], sections[1], sections[2]}, sections[2] == 0};
-  }
   /// Query heads and key heads of this rank in packed rows [q | k | v].
   std::pair<std::int64_t, std::int64_t> heads_of(std::size_t operand) const {
     const Dim& packed = tensor(operand).dims[2];

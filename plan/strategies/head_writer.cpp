@@ -34,7 +34,7 @@ HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
       w_(w),
       place_(std::move(place)),
       pieces_(loss_pieces(d)),
-      dtype_(d.workload.precision.weights),
+      dtype_(d.workload.precision.activations()),
       hidden_(d.model.hidden),
       vocab_(d.model.vocab) {
   const std::string& prefix = place_.prefix;
@@ -48,9 +48,10 @@ HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
   if (m.has_output_bias()) out_.bias = w.parameter(place_.unit, "output.bias", {Dim{vocab_}});
   normed_ = norm_ ? w.activation(prefix + "final_hidden", hidden_, scope) : place_.x.tensor;
   h_ = masked_lm_ ? masked_lm_->out() : normed_;
-  const bool cast = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;
-  wide_ = cast ? DType::kFp32 : dtype_;
-  logits_ = logits_of(prefix + "logits", wide_, pieces_ > 1 ? Scope::kCall : scope);
+  const bool narrow = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;
+  wide_ = narrow ? DType::kFp32 : dtype_;
+  const bool cast = narrow && !d.workload.precision.narrow_logits;
+  logits_ = logits_of(prefix + "logits", cast ? wide_ : dtype_, pieces_ > 1 ? Scope::kCall : scope);
   narrow_ = cast ? logits_of(prefix + "logits_narrow", dtype_, Scope::kCall) : logits_;
   max_ = w.rows(prefix + "logit_max", Dim{1}, wide_, scope);
   sums_ = w.rows(prefix + "logit_sums", Dim{2}, wide_, scope);

@@ -41,13 +41,15 @@ class HeadWriter {
   TensorId rows_of(TensorId whole, std::int64_t i);
   void logits_and_sums(const Piece& p);
   void gradients(const Piece& p);
-  CrossEntropy step(CrossEntropy::Step s) const { return {s, 0, 0, wide_, place_.weight}; }
+  CrossEntropy step(CrossEntropy::Step s) const {
+    return {s, 0, 0, d_.tensors[logits_].dtype, place_.weight};
+  }
 
   Draft& d_;
   BlockWriter& w_;
   Place place_;
   std::int64_t pieces_;
-  DType dtype_, wide_;  // cross-entropy is in `wide_`
+  DType dtype_, wide_;  // of the loss and of rows' sums: `wide_`
   std::int64_t hidden_, vocab_;
   std::optional<BlockWriter::NormWeights> norm_;
   std::optional<MaskedLmWriter> masked_lm_;

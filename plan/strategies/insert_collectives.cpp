@@ -210,8 +210,10 @@ class Propagation {
     if (a.dropout) yield(op_.operands.size() - 1, layout(0));
   }
   void follow(BiasGrad&) { owe_if_sharded(0, 1); }
-  void follow(Cast&) {
+  void follow(Cast& c) {
     if (tensor(0).kind == TensorClass::kWeight) return;  // stays as it is
+    if (c.accumulate && layout(0) == Sharding::kPartial)
+      return set_layout(op_.operands[1].tensor, Sharding::kPartial);
     if (op_.operands[1].use == Use::kUpdate) return need(0, layout(1));
     if (layout(0) == Sharding::kReplicated && layout(1) == Sharding::kFeature)
       return;  // own columns
@@ -236,11 +238,10 @@ class Propagation {
     owe_if_sharded(table - 1, table);
   }
   void follow(CrossEntropy& c) {
-    using Step = CrossEntropy::Step;
-    if (c.step != Step::kRowMax && c.step != Step::kSums) return;
-    if (layout(0) != Sharding::kFeature) return;
-    const Operand out = op_.operands.back();
-    behind_.push_back(all_reduce(out, c.step == Step::kRowMax ? Reduction::kMax : Reduction::kSum));
+    c.split = layout(0) == Sharding::kFeature;
+    if (!c.split || c.step == CrossEntropy::Step::kGradient) return;
+    const bool max = c.step == CrossEntropy::Step::kRowMax;
+    behind_.push_back(all_reduce(op_.operands.back(), max ? Reduction::kMax : Reduction::kSum));
   }
   void follow(Rope&) {}
   void follow(Fill&) {}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/op.h"
 #include "plan/tensor.h"
 
 namespace plait {
@@ -33,6 +34,13 @@ inline std::int64_t projections_of(const Tensor& weight) {
   const Sections& rows = weight.dims[0].sections;
   if (rows[3] > 0) return 1;
   return std::max<std::int64_t>(1, std::ranges::count_if(rows, [](auto n) { return n > 0; }));
+}
+
+/// These, of a product's body (model/op.h).
+inline PackedProjections packed_in(const Tensor& weight) {
+  const Sections& rows = weight.dims[0].sections;
+  if (rows[1] == 0 || rows[3] > 0) return {};
+  return {{rows[0], rows[1], rows[2]}, rows[2] == 0};
 }
 
 }  // namespace plait

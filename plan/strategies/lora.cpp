@@ -194,7 +194,8 @@ bool is_adapter(const Draft& d, const Op& op) {
   const Unit& adapters = d.unit(UnitKind::kAdapters);
   const bool gradient = g->pass == Pass::kWeightGrad;
   const auto& factors = gradient ? adapters.gradients : adapters.weights;
-  return std::ranges::find(factors, op.operands[gradient ? 2 : 1].tensor) != factors.end();
+  const TensorId factor = d.stored(op.operands[gradient ? 2 : 1].tensor);
+  return std::ranges::find(factors, factor) != factors.end();
 }
 
 // What adapters read in the weights' type is gathered in it, and cast behind that where products

@@ -280,6 +280,9 @@ void write_gradients_afresh(Draft& d) {
         added = !made.insert(o.tensor).second || again || tables.contains(o.tensor);
         if (!added) o.use = Use::kWrite;
       }
+      if (Cast* c = body_of<Cast>(op); c != nullptr && sharded) {
+        c->to = written_gradients(d), c->accumulate = added;
+      }
       MatMul* g = body_of<MatMul>(op);
       if (g != nullptr && g->pass == Pass::kWeightGrad && sharded) {
         g->out = written_gradients(d);

@@ -247,6 +247,7 @@ class CpuCompute : private OpView {
       return;
     }
     if (takes_columns(1)) return take_columns();
+    if (c.accumulate) return kernels::add<T>(at(1), at(1), at(0), nullptr, 1, elements(0));
     for (std::size_t i = 1; i < count() && !reads(i); ++i) {
       copy_elements(at(i), tensor(i), at(0), tensor(0), plan_.mesh);
     }

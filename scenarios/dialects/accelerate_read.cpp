@@ -37,7 +37,7 @@ class Reading {
     if (type == "MEGATRON_LM") refuse_other("distributed_type", "its Megatron-LM arguments");
     out_.framework = "transformers";
     machine();
-    precision();
+    precision(type != "FSDP" && type != "DEEPSPEED");
     mesh();
     if (type == "FSDP") {
       fsdp();
@@ -89,13 +89,20 @@ class Reading {
     give("num_processes", "cluster.devices_per_node", std::to_string(per_machine_));
   }
 
-  void precision() {
+  /// `wraps`: parameters stay as they are, and forward is wrapped in torch.autocast
+  /// (accelerator.py, prepare_model).
+  void precision(bool wraps) {
     const std::string type = one_of("mixed_precision", {"no", "bf16", "fp16", "fp8"}, "no");
-    const std::string weights = type == "no" ? "fp32" : type == "fp8" ? "bf16" : type;
-    give("mixed_precision", "workload.precision.weights", json_quote(weights));
-    weights_ = weights;
-    give("mixed_precision", "workload.precision.matmul",
-         json_quote(type == "fp8" ? type : weights));
+    weights_ = type == "no" ? "fp32" : type == "fp8" ? "bf16" : type;
+    const bool autocasts = wraps && (type == "bf16" || type == "fp16");
+    const std::string stored = json_quote(autocasts ? "fp32" : weights_);
+    const auto part = [&](const char* key, std::string value) {
+      give("mixed_precision", std::string("workload.precision.") + key, std::move(value));
+    };
+    part("weights", stored), part("matmul", type == "fp8" ? json_quote(type) : stored);
+    if (!autocasts) return;
+    part("autocast", json_quote(type));
+    for (const char* key : {"gradients", "reduction", "master", "moments"}) part(key, stored);
   }
 
   void mesh() {

@@ -112,13 +112,19 @@ void write(ExportDraft& d) {
   if (by_deepspeed) require_replicas(d.scenario);
   d.set("compute_environment", "LOCAL_MACHINE");
   d.set("distributed_type", shards ? "FSDP" : by_deepspeed ? "DEEPSPEED" : "MULTI_GPU");
-  d.set("mixed_precision", p.weights == DType::kFp32 ? "'no'" : std::string(name_of(p.weights)));
+  // Without FSDP and DeepSpeed 16 bits are torch.autocast's.
+  const bool wraps = !shards && !by_deepspeed;
+  const DType type = wraps ? p.autocast.value_or(DType::kFp32) : p.weights;
+  d.set("mixed_precision", type == DType::kFp32 ? "'no'" : std::string(name_of(type)));
+  if (wraps && p.autocast) d.say({"workload.precision.autocast"});
   d.set("machine_rank", 0);
   d.set("main_training_function", "main");
   d.copy("num_machines", "cluster.nodes");
   d.set("num_processes", d.scenario.cluster.world_size());
-  d.say({"cluster.devices_per_node", "workload.precision.weights"});
-  if (p.matmul == p.weights) d.say({"workload.precision.matmul"});
+  d.say({"cluster.devices_per_node"});
+  const bool stored = !wraps || p.weights == DType::kFp32;
+  say_or_contradict(d, "workload.precision.weights", stored);
+  if (p.matmul == p.weights) say_or_contradict(d, "workload.precision.matmul", stored);
   if (by_deepspeed) return write_deepspeed(d);
   if (shards) write_gradients(d);
   if (shards) write_fsdp(d);

@@ -142,25 +142,21 @@ class Reading {
     for (Given& g : of_weights(weights)) out_.given.push_back(std::move(g));
   }
 
-  /// Products in 16 bits of parameters in 32 (deepspeed/runtime/torch_autocast.py): the parameters
-  /// are read as the master of such weights, which stage 3 has one shard of.
+  /// Products in 16 bits of parameters in 32 (deepspeed/runtime/torch_autocast.py), whose gradients
+  /// travel in 16. Stage 3 gathers 16 bits: its parameters are read as the master of such weights.
   void autocast() {
     const char *on = "torch_autocast.enabled", *by = "torch_autocast.dtype";
     std::string name = "bfloat16";
     if (const Json* json = find(by)) Text{{"bfloat16", "float16"}}.read(*json, name);
     const std::string weights = name == "float16" ? "fp16" : "bf16";
-    give(on, "workload.precision.weights", json_quote(weights));
+    const bool whole = stage_of_zero() < 3;
+    give(on, "workload.precision.weights", whole ? R"("fp32")" : json_quote(weights));
+    if (whole) give(by, "workload.precision.autocast", json_quote(weights));
     for (Given& g : of_weights(weights)) {
       const bool kept = g.path == "workload.precision.gradients" && g.line == 0;
       if (kept) g.value = R"("fp32")";
       if (g.path == "strategy.keep_weight_shard") g.value = "false";
       out_.given.push_back(std::move(g));
-    }
-    if (stage_of_zero() < 3) {
-      out_.warnings.push_back(fmt::format(
-          "W008: torch_autocast is read as weights in {} beside a master in fp32, which is sharded "
-          "with the optimizer; the program has whole parameters in fp32",
-          weights));
     }
   }
 

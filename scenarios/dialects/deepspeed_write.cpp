@@ -31,6 +31,12 @@ void write_precision(ExportDraft& d) {
   d.set("enabled", json_bool(p.weights == DType::kBf16));
   d.section("fp16");
   d.set("enabled", json_bool(p.weights == DType::kFp16));
+  if (p.autocast) {
+    d.section("torch_autocast");
+    d.set("enabled", "true");
+    d.set("dtype", p.autocast == DType::kFp16 ? R"("float16")" : R"("bfloat16")");
+    d.say({"workload.precision.autocast"});
+  }
   d.section("data_types");
   if (accumulates(d.scenario)) {
     d.set("grad_accum_dtype", json_quote(name_of(p.gradients)));

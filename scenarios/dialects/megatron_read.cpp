@@ -275,6 +275,12 @@ class Reading {
     give("--grad-reduce-in-bf16", at + "reduction", json_quote(gradients));
     out_.give(at + "master", R"("fp32")");
     moments(at + "moments");
+    // gpt_model.py, compute_language_model_loss of 2024: asserts fp16.
+    const char* narrow_loss = "--fp16-lm-cross-entropy";
+    if (args_.flag(narrow_loss)) {
+      if (!fp16) args_.contradiction(narrow_loss, "types other than --fp16");
+      give(narrow_loss, at + "narrow_logits", "true");
+    }
     read_narrow(args_, out_, weights);
   }
 

@@ -110,6 +110,10 @@ void write_precision(ExportDraft& d) {
   if (p.weights == DType::kBf16) d.set("--bf16");
   if (p.weights == DType::kFp16) d.set("--fp16");
   d.say({"workload.precision.weights"});
+  if (p.narrow_logits && p.weights == DType::kFp16) {
+    d.set("--fp16-lm-cross-entropy");
+    d.say({"workload.precision.narrow_logits"});
+  }
   write_gradients(d);
   if (p.master == DType::kFp32) d.say({"workload.precision.master"});
   write_moments(d);

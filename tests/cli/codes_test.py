@@ -17,6 +17,7 @@ MATRIX_OF_NVLINKS = SOURCE / "tests/topologies/samples/a100-4-mesh.txt"
 HYBRID = {"model.layer_pattern": "mama", "model.state_size": 16, "model.state_heads": 8,
           "model.state_head_dim": 64}
 ADAPTERS = {"workload.lora.rank": 4}
+AUTOCAST = {"workload.precision": {"weights": "fp32", "autocast": "bf16"}}
 NO_TP = {"strategy.tp": 1, "strategy.dp": 4}
 
 SPREAD = {"median": 1e-3, "p10": 1e-3, "p90": 1e-3}
@@ -103,6 +104,8 @@ CODES = [
      {**ADAPTERS, "workload.lora.dropout": 0.1}, ["--> workload.lora.dropout (", "--backend"]),
     ("G025", 2, ["realrun", TINY, "--backend", "cuda"],
      {**ADAPTERS, **NO_TP, "workload.lora.frozen": "nf4"}, ["--> workload.lora.frozen ("]),
+    ("G025", 2, ["realrun", TINY, "--backend", "cuda"],
+     {"workload.precision.narrow_logits": True}, ["--> workload.precision.narrow_logits ("]),
     ("G030", 2, ["explain", "S999"], {}, ["'S999'", "plait explain"]),
     ("S019", 2, ["run", TINY], {"strategy.context.ulysses": 2},
      ["--> strategy.context.ulysses (", '"hybrid"']),
@@ -144,6 +147,14 @@ CODES = [
      ["--> ", "measured.jsonl", "plait calibrate "]),
     ("S166", 2, ["run", TINY], {"workload.global_batch": 160000000},
      ["--> workload.global_batch (", "8.0e+07 microbatches through 4 layers"]),
+    ("S196", 2, ["run", TINY], {"workload.precision.autocast": "bf16"},
+     ["--> workload.precision.weights", '"autocast": "bf16"']),
+    ("S196", 2, ["run", TINY], {**AUTOCAST, "strategy.zero_stage": 3, "strategy.dp": 2},
+     ["--> strategy.zero_stage (", "FSDP"]),
+    ("S196", 2, ["run", TINY], {**AUTOCAST, **NO_TP, "workload.loss_pieces": 2},
+     ["--> workload.loss_pieces (", "autocast"]),
+    ("S196", 2, ["run", TINY], {**AUTOCAST, "workload.precision.matmul": "fp8"},
+     ["--> workload.precision.matmul ("]),
     ("S199", 2, ["serve", "slow.json"], {"serving.requests.rate_per_s": 0.001},
      ["--> serving.requests.rate_per_s (", "1157 days", "raise the rate"]),
     ("S123", 2, ["run", TINY], {"model.kv_lora_rank": 32}, ["--> model.head_dim ("]),

@@ -25,6 +25,7 @@ std::string cure_of(const std::string& path, const std::string& value,
 TEST(NamesElsewhere, LeadToTheField) {
   EXPECT_EQ(cure_of("workload.seq_length", "4096"), R"(did you mean "workload.sequence_length"?)");
   EXPECT_EQ(cure_of("strategy.tensor_model_parallel_size", "2"), R"(did you mean "strategy.tp"?)");
+  EXPECT_EQ(cure_of("torch_autocast", "bf16"), R"(did you mean "workload.precision.autocast"?)");
   EXPECT_EQ(cure_of("tensor_parallel_size", "2"), R"(did you mean "strategy.tp"?)");
   EXPECT_EQ(cure_of("model.num_key_value_heads", "2"), R"(did you mean "model.kv_heads"?)");
 }

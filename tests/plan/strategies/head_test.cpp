@@ -1,4 +1,6 @@
 // The loss that takes a microbatch's tokens in pieces.
+#include <set>
+
 #include "core/error.h"
 #include "plan/memory.h"
 #include "plan/validate.h"
@@ -34,6 +36,44 @@ TEST(LossInPieces, LogitsAreThoseOfOnePiece) {
       EXPECT_EQ(t.elements(plan.mesh), kTokens / pieces * tiny_llama().vocab);
     }
     EXPECT_TRUE(validate(plan).empty());
+  }
+}
+
+/// The logits' casts and the types that the loss reads, over the step.
+struct LossTypes {
+  int casts = 0;
+  std::set<DType> read;
+};
+LossTypes loss_types(const Plan& plan) {
+  LossTypes out;
+  for_each_op(plan, 0, [&](const Call&, const Op& op) {
+    const auto* c = std::get_if<Compute>(&op.body);
+    if (c != nullptr && std::holds_alternative<Cast>(*c)) ++out.casts;
+    const auto* loss = c == nullptr ? nullptr : std::get_if<CrossEntropy>(c);
+    if (loss == nullptr || loss->step == CrossEntropy::Step::kLoss) return;
+    out.read.insert(loss->dtype);
+    EXPECT_EQ(plan.tensors[op.operands[0].tensor].dtype, loss->dtype);
+  });
+  return out;
+}
+
+// Two casts for each microbatch go, and with them the copy in fp32; of a vocabulary over tp too,
+// where row maxima and sums, which ranks reduce, stay in fp32.
+TEST(NarrowLogits, AreReadAsTheProductWritesThem) {
+  for (const std::int64_t tp : {1, 2}) {
+    Workload w = tiny_workload(2);
+    const Plan wide = make_plan(tiny_llama(), w, split({.tp = tp}));
+    w.precision.narrow_logits = true;
+    const Plan narrow = make_plan(tiny_llama(), w, split({.tp = tp}));
+    EXPECT_EQ(loss_types(wide).read, std::set{DType::kFp32});
+    EXPECT_EQ(loss_types(narrow).read, std::set{DType::kBf16});
+    EXPECT_EQ(loss_types(wide).casts - loss_types(narrow).casts, 2 * 2);
+    for (const Tensor& t : narrow.tensors) {
+      if (t.name == "logit_sums") {
+        EXPECT_EQ(t.dtype, DType::kFp32);
+      }
+    }
+    EXPECT_TRUE(validate(narrow).empty());
   }
 }
 

@@ -85,6 +85,27 @@ TEST(ImportAccelerate, ShardsOfGradientsAreReducedInMixedPrecisionAndKeptInFp32)
   }
 }
 
+// accelerator.py, prepare_model: without FSDP parameters stay in fp32, and forward is wrapped in
+// torch.autocast. 8 bits are Transformer Engine's.
+TEST(ImportAccelerate, MixedPrecisionWithoutFsdpIsAutocast) {
+  const auto precision = [](const std::string& type) {
+    return imported(Dialect::kAccelerate,
+                    "distributed_type: MULTI_GPU\nmixed_precision: " + type + "\n")
+        .workload.precision;
+  };
+  for (const auto& [name, type] :
+       {std::pair("bf16", DType::kBf16), std::pair("fp16", DType::kFp16)}) {
+    const Precision p = precision(name);
+    EXPECT_EQ(p.autocast, type);
+    EXPECT_EQ(p.products(), type);
+    for (const DType t : {p.weights, p.gradients, p.reduction, p.master, p.moments})
+      EXPECT_EQ(t, DType::kFp32) << name;
+  }
+  for (const char* name : {"'no'", "fp8"}) EXPECT_FALSE(precision(name).autocast) << name;
+  EXPECT_FALSE(imported(Dialect::kAccelerate, "distributed_type: FSDP\nmixed_precision: bf16\n")
+                   .workload.precision.autocast);
+}
+
 // What the script says of it (TrainingArguments, gradient_checkpointing) no such file knows.
 TEST(ImportAccelerate, OnlyCheckpointingThatItTurnsOnIsItsOwn) {
   const auto recompute = [](const std::string& more, const std::string& base) {
@@ -148,7 +169,8 @@ TEST(ImportAccelerate, ItsDefaultFileIsJson) {
   const Scenario s = imported(Dialect::kAccelerate, kDefaultConfig);
   EXPECT_EQ(s.strategy.mesh[Axis::kDp], 8);
   EXPECT_EQ(s.strategy.zero_stage, 0);
-  EXPECT_EQ(s.workload.precision.weights, DType::kBf16);
+  EXPECT_EQ(s.workload.precision.weights, DType::kFp32);
+  EXPECT_EQ(s.workload.precision.autocast, DType::kBf16);
   EXPECT_EQ(warnings(Dialect::kAccelerate, kDefaultConfig), "");
   const std::string nested =
       "{\"distributed_type\": \"FSDP\", \"fsdp_config\":\n{\"fsdp_version\": 2,\n"

@@ -118,6 +118,17 @@ TEST(ImportMegatron, ItsLengthIsTheTokensThatItTrainsOn) {
             "W007: not read: --train-samples\n");
 }
 
+// gpt_model.py asserts fp16 of it.
+TEST(ImportMegatron, TheLossReadsLogitsInFp16WhereItSaysSo) {
+  const auto narrow = [](const std::string& arguments) {
+    return imported(Dialect::kMegatronCore, "--micro-batch-size 1 " + arguments)
+        .workload.precision.narrow_logits;
+  };
+  EXPECT_TRUE(narrow("--fp16 --fp16-lm-cross-entropy"));
+  EXPECT_FALSE(narrow("--fp16"));
+  EXPECT_EQ(refusal(Dialect::kMegatronCore, "--bf16 \\\n--fp16-lm-cross-entropy"), "D004 line 2");
+}
+
 // distributed_data_parallel.py: 40 million gradients, a million for each replica beyond 40, or all.
 TEST(ImportMegatron, ABucketIsAsLargeAsItMakesIt) {
   const auto bucket = [](const std::string& more, const char* nodes = "1") {

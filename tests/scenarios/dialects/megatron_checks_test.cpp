@@ -34,6 +34,16 @@ TEST(MegatronChecks, AnOptimizerInHostMemoryIsPrecisionAwareAndDistributed) {
   EXPECT_FALSE(has(arguments_of(kDense, whole), "--optimizer-cpu-offload"));
 }
 
+TEST(MegatronChecks, LogitsStayIn16BitsInFp16Alone) {
+  const Override narrow = {"workload.precision.narrow_logits", "true"};
+  const auto args = [&](const char* type) {
+    return arguments_of(
+        kDense, {{"workload.precision", std::string("{\"weights\": \"") + type + "\"}"}, narrow});
+  };
+  EXPECT_TRUE(has(args("fp16"), "--fp16-lm-cross-entropy"));
+  EXPECT_FALSE(has(args("bf16"), "--fp16-lm-cross-entropy"));
+}
+
 TEST(MegatronChecks, MegatronFsdpIsADistributedOptimizer) {
   const std::string args = arguments_of(kDense, {{"strategy.data.overlap", "true"}});
   for (const char* one : {"--use-megatron-fsdp", "--use-distributed-optimizer",
