@@ -54,7 +54,7 @@ IdleRules of_workload(const IdleFacts& f, const Workload& written) {
       {"workload.precision.plain_last", wide && p.plain_last > 0, not_narrow},
       {"workload.precision.narrow_weights", wide && p.narrow_weights != NarrowWeights::kNone,
        not_narrow},
-      {"workload.precision.narrow_logits", p.narrow_logits && p.weights == DType::kFp32,
+      {"workload.precision.narrow_logits", p.narrow_logits && p.activations() == DType::kFp32,
        "products write fp32"},
       {"workload.precision.reduction", f.no_shards && p.reduction != p.gradients, kOneReplica},
       {"workload.lora.double_quantized", lora.any() && !lora.quantizes() && !lora.double_quantized,

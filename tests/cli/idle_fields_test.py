@@ -19,6 +19,8 @@ BASES = {
     "one device": scenario("llama-3.2-1b", {}, {**HGX, "nodes": 1, "devices_per_node": 1},
                            global_batch=4),
     "replicas": scenario("llama-3.1-8b", {}),
+    "autocast": scenario("llama-3.2-1b", {"zero_stage": 1, "tp": 2},
+                         precision={"weights": "fp32", "autocast": "bf16"}),
     "shards": scenario("llama-3.1-8b", {"fsdp": 16}),
     "stages": scenario("llama-3.1-8b", {"tp": 4, "pp": 2}),
     "context": scenario("llama-3.1-8b", {"cp": 4, "fsdp": 4}, global_batch=16),
@@ -55,7 +57,7 @@ FIELDS = {
     "workload.precision": {
         "gradients": ["bf16"], "reduction": ["bf16"], "master": ["bf16"], "split_master": [True],
         "moments": ["bf16"], "matmul": ["fp8"], "plain_first": [2], "plain_last": [2],
-        "narrow_weights": ["kept", "gathered"],
+        "narrow_weights": ["kept", "gathered"], "narrow_logits": [True],
     },
     "strategy": {
         "expert_axes": ["ep+tp"], "expert_tp": [2], "expert_gates": ["activations"],
@@ -92,7 +94,7 @@ FIELDS = {
         "shared_keys": ["eager"], "merge": ["eager"], "qkv": ["eager"], "gate": ["eager"],
         "input_sums": ["eager"], "bias": ["eager"], "dropout": ["eager"], "norm": ["eager"],
         "rope": ["eager"], "activation": ["eager"], "clamp": ["eager"], "adapters": ["fused"],
-        "cross_entropy": ["eager"], "gradient_sum": ["eager"], "sequence": ["eager"],
+        "cross_entropy": ["eager", "single"], "gradient_sum": ["eager"], "sequence": ["eager"],
         "amax": ["eager"], "optimizer": ["eager"], "routing": ["eager"], "experts": ["eager"],
         "expert_bias": ["eager"], "expert_padding": ["eager"], "exchange": ["deepep"],
     },
