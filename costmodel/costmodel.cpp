@@ -6,10 +6,12 @@
 #include "core/error.h"
 #include "costmodel/calibration_cost.h"
 #include "costmodel/casts.h"
+#include "costmodel/chain_cost.h"
 #include "costmodel/collectives.h"
 #include "costmodel/deepep.h"
 #include "costmodel/eager.h"
 #include "costmodel/expert_chains.h"
+#include "costmodel/gradient_sums.h"
 #include "costmodel/kernels.h"
 #include "costmodel/one_shot.h"
 #include "costmodel/projections.h"
@@ -144,20 +146,6 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
   return experts * gemm_cost(op, device, slowdown);
 }
 
-/// Nothing where there is no chain.
-Cost chain_cost(const KernelChain& chain, const Device& device) {
-  if (chain.kernels == 0) return {};
-  Cost cost = stream_cost(chain.bytes, chain.kernels, chain.kind, device);
-  cost.share[kMemoryBandwidth] += piece_wait(chain, device);
-  const Seconds wait = index_wait(chain, device);
-  if (wait == Seconds()) return cost;
-  // A faster memory would not help kernels that wait.
-  const Seconds copied = std::min(cost.share[kMemoryBandwidth], indexed_copy(chain, device));
-  cost.share[kMemoryBandwidth] = cost.share[kMemoryBandwidth] - copied;
-  cost.share[kPeakFlops] += copied + wait;
-  return cost;
-}
-
 Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
   const double slowdown = between_other_kernels(device) *
                           lowered_by_power(device, power_exponent_of_products(device)) *
@@ -234,6 +222,8 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
   cost = cost + chain_cost(expert_padding_chain(op, kernels), device);
   if (const auto* activation = std::get_if<Activation>(&op))
     cost = cost + chain_cost(clamp_of(*activation, kernels), device);
+  if (const auto* embedding = std::get_if<Embedding>(&op))
+    cost = cost + chain_cost(table_gradient_chain(*embedding, kernels), device);
   return cost;
 }
 

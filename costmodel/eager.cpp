@@ -371,18 +371,6 @@ KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
   return chain({32 + 4 * s, 7, 3, 20 + s}, op.slots, op.width);
 }
 
-DType written_alone(const MatMul& op) { return op.in == DType::kNvfp4 ? DType::kBf16 : op.in; }
-
-// Reads what the product wrote, in the type of its operands, and reads and writes the sum.
-KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
-  const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;
-  if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
-  const std::int64_t elements = op.batch * op.m * op.n;
-  const KernelChain sum{Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
-  if (written_alone(op) == op.out) return sum;
-  return mixed_sum(sum, elements);
-}
-
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank
 // (torch/distributed/_functional_collectives.py, gather_dim and scatter_dim other than 0).
 KernelChain sequence_chain(const Collective& op, const Kernels& kernels) {

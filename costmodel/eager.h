@@ -37,10 +37,6 @@ KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 bool spelled_out(const Norm& op, const Kernels& kernels);
 /// Whether it is PyTorch's own kernels, one forward and two backward (torch_rows.h).
 bool is_native(const Norm& op, const Kernels& kernels);
-/// What a product of operands as the op's writes where the sum with others is a kernel of its own.
-DType written_alone(const MatMul& op);
-/// The sum of a weight's gradients, besides the product that then only writes them.
-KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels);
 /// Copies of a sequence that a tensor-parallel all_gather or reduce_scatter cuts, besides it.
 KernelChain sequence_chain(const Collective& op, const Kernels& kernels);
 /// Copies around fused attention, besides its kernel.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "costmodel/gradient_sums.h"
 #include "costmodel/projections.h"
 #include "costmodel/scores.h"
 #include "costmodel/single_loss.h"
@@ -88,10 +89,12 @@ struct HostCalls {
     return static_cast<int>(delta_rule_kernels(d).size());
   }
   int operator()(const GatedNorm& n) const { return n.pass == Pass::kForward ? 1 : 2; }
-  /// Lookup; with positions a second one, and the sum. Backward: scatter and sum of each table.
+  /// Lookup; with positions a second one, and the sum. Backward: scatter and sum of each table, and
+  /// zeros before.
   int operator()(const Embedding& e) const {
     if (e.pass == Pass::kForward) return e.learned_positions ? 3 : 1;
-    return e.learned_positions ? 4 : 2;
+    const int table = table_gradient_chain(e, kernels).kernels > 0 ? 3 : 2;
+    return e.learned_positions ? 2 * table : table;
   }
   /// The vocabulary-parallel loss, step by step. Sums: shifted logits; which targets are here
   /// (two comparisons, or), their local index and its mask; lookup and mask; exp and sum.

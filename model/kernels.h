@@ -76,6 +76,9 @@ struct Kernels {
   /// Of a weight's gradients over the microbatches: by the product that makes them, or by a kernel
   /// behind it, as autograd does.
   Fusion gradient_sum = Fusion::kFused;
+  /// Of a table that tokens look up, a microbatch's gradient: its rows are added to the sum, or
+  /// ("eager") to a table of zeros, which then is added to the sum whole, as autograd does.
+  Fusion table_gradient = Fusion::kFused;
   /// Eager: a sequence that tensor parallelism gathers or scatters is not the outermost dimension,
   /// so that the whole is copied behind the one and before the other.
   Fusion sequence = Fusion::kFused;

@@ -170,14 +170,16 @@ struct LatentHeads {
 };
 
 /// Row gather from a (vocab_local, width) table, optionally adding a learned position row; backward
-/// scatters with accumulation into the gradient table. Token types: positions of one text, `run` of
-/// them, share a row.
+/// scatters with accumulation into the gradient table, which has the sum of earlier microbatches or
+/// (accumulate false) zeros of the same pass. Token types: positions of one text, `run` of them,
+/// share a row.
 struct Embedding {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0, vocab = 0;
   bool learned_positions = false;
   DType dtype = DType::kBf16, grad_dtype = DType::kFp32;
   std::int64_t run = 1;
+  bool accumulate = true;
 };
 
 /// Vocabulary-parallel cross-entropy in the four steps between which the partial results of the

@@ -157,7 +157,8 @@ std::vector<Field<Embedding>> fields(const Embedding*) {
           size("vocab", &T::vocab),
           dtype("dtype", &T::dtype),
           dtype("grad_dtype", &T::grad_dtype),
-          flag("learned_positions", &T::learned_positions)};
+          flag("learned_positions", &T::learned_positions),
+          flag("accumulate", &T::accumulate)};
 }
 std::vector<Field<CrossEntropy>> fields(const CrossEntropy*) {
   using T = CrossEntropy;

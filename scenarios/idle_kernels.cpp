@@ -95,6 +95,8 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
       {"kernels.gradient_sum",
        k.gradient_sum != Fusion::kFused && (f.microbatches == 1 || in_shards) && !m.tied_embeddings,
        f.microbatches == 1 ? "a step has one microbatch" : "shards of gradients are summed"},
+      {"kernels.table_gradient", k.table_gradient != Fusion::kFused && in_shards,
+       "shards of gradients are summed"},
   };
 }
 

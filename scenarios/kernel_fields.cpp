@@ -98,6 +98,10 @@ const Table<Kernels>& kernels_table() {
           field("gradient_sum", &K::gradient_sum, choice,
                 "The sum of a weight's gradients over microbatches, fused with their product or "
                 "behind it."),
+          field("table_gradient", &K::table_gradient, choice,
+                "The gradient of the embedding's table: rows of a microbatch's tokens are added to "
+                "the sum; eager: to a table of zeros, which is added to the sum whole.")
+              .silent_by_default(),
           field("sequence", &K::sequence, choice,
                 "Eager: with sequence parallelism the whole is copied behind each all_gather and "
                 "before each reduce_scatter, since its outermost dimension is the batch."),

@@ -211,19 +211,41 @@ void Bounds::add_gather_of_frozen(const PlacedSharers& on, Bytes frozen, UnitCos
 
 Bounds::Priced Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements,
                               const Lattice& group) {
+  return priced(kind, dtype, elements, group, costs_);
+}
+
+Bounds::Priced Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements,
+                              const Lattice& group, const CostModel& costs) {
   if (group.size() == 1 || !groups_.known()) return {};
   Collective c;
   c.kind = kind, c.axes = Axis::kDp, c.dtype = dtype, c.elements = elements;
   constexpr SimTime kNone = std::numeric_limits<SimTime>::max();
   Priced out = {kNone, kNone};
   for (const GroupPlacement& g : groups_.of(group)) {
-    const CollectiveCost price = costs_.collective(c, g, scenario_.cluster);
+    const CollectiveCost price = costs.collective(c, g, scenario_.cluster);
     const SimTime takes = to_sim_time(price.cost.total());
     const double share = held(c, g, price.algorithm);
     out.takes = std::min(out.takes, takes);
     out.slows = std::min(out.slows, static_cast<SimTime>(share * static_cast<double>(takes)));
     out.held = std::max(out.held, share);
   }
+  return out;
+}
+
+/// What an element takes at least in a collective of `most` or fewer. Of one algorithm and protocol
+/// the larger ones are faster for each, but NCCL may leave a faster one too early, and trees reach
+/// less of their rate at half a megabyte than below (costmodel/nccl_tuning.cpp). So it is the
+/// fastest of all, of these sizes and of halves of it, until starting takes longer.
+double Bounds::of_an_element(CollectiveKind kind, DType dtype, std::int64_t most,
+                             const Lattice& group) {
+  constexpr std::int64_t kAllStart = 16'384;  // bytes that take no time beside their start
+  const auto at = [&](std::int64_t elements) {
+    const SimTime takes = priced(kind, dtype, elements, group, fastest_).takes;
+    return static_cast<double>(takes) / static_cast<double>(elements);
+  };
+  double out = at(most);
+  for (std::int64_t n = most / 2; n * size_of(dtype) >= kAllStart; n /= 2)
+    out = std::min(out, at(n));
   return out;
 }
 
@@ -278,23 +300,23 @@ UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::in
     out.held = std::max(out.held, reduce.held);
     return out;
   }
-  // Buckets hold less than one unit, the largest, more than they are meant to; none moves its bytes
-  // faster.
+  // Buckets hold less than one unit, the largest, more than they are meant to.
   const std::int64_t bucket =
       largest_unit(sizes) + scenario_.strategy.data.bucket.value / size_of(p.gradients);
   const auto whole = [&] {
-    return priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.all).takes;
+    return of_an_element(CollectiveKind::kAllReduce, p.reduction, bucket, on.all);
   };
-  SimTime takes = 0;
+  double takes = 0;
   if (on.zero_stage == 0 || scenario_.strategy.data.all_reduce) {
     takes = whole();
   } else {
-    takes = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing).takes +
-            priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards, on.between).takes;
+    const std::int64_t shard = std::max<std::int64_t>(1, bucket / on.shards);
+    takes = of_an_element(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing) +
+            of_an_element(CollectiveKind::kAllReduce, p.reduction, shard, on.between) /
+                static_cast<double>(on.shards);
     if (tied) takes = std::min(takes, whole());  // copies on two stages are summed whole
   }
-  const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
-  out.reduce = static_cast<SimTime>(share * static_cast<double>(takes));
+  out.reduce = static_cast<SimTime>(static_cast<double>(parameters) * takes);
   return out;
 }
 

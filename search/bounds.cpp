@@ -8,11 +8,14 @@ namespace plait {
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario),
       costs_(costs),
+      fastest_(costs),
       kinds_(scenario.model, scenario.workload.lora,
              listed_pieces(scenario.strategy, scenario.model.layers)),
       order_(scenario),
       groups_(scenario.cluster, order_.known()),
-      most_memory_(plait::most_memory(scenario.cluster)) {}
+      most_memory_(plait::most_memory(scenario.cluster)) {
+  fastest_.selection = Selection::kFastest;
+}
 
 Bytes most_memory(const Cluster& cluster) {
   Bytes out;

@@ -146,6 +146,9 @@ class Bounds {
   void add_gather_of_frozen(const PlacedSharers& on, Bytes frozen,
                             UnitCosts& out);  // of zero_stage 3
   Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, const Lattice& group);
+  Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, const Lattice& group,
+                const CostModel& costs);
+  double of_an_element(CollectiveKind kind, DType dtype, std::int64_t most, const Lattice& group);
   double held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const;
   StageMessages priced_messages(MessageKey key);
   SimTime step(const PipelineCosts& stages, std::span<const StagePasses> of_stages) const;
@@ -165,6 +168,7 @@ class Bounds {
 
   const Scenario& scenario_;
   const CostModel& costs_;
+  CostModel fastest_;  // the same, which takes the fastest collective where NCCL takes its choice
   LayerKinds kinds_;
   RankOrder order_;
   Groups groups_;

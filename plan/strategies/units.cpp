@@ -283,6 +283,7 @@ void write_gradients_afresh(Draft& d) {
       if (Cast* c = body_of<Cast>(op); c != nullptr && sharded) {
         c->to = written_gradients(d), c->accumulate = added;
       }
+      if (Embedding* e = body_of<Embedding>(op)) e->accumulate = !sharded;
       MatMul* g = body_of<MatMul>(op);
       if (g != nullptr && g->pass == Pass::kWeightGrad && sharded) {
         g->out = written_gradients(d);

@@ -6,7 +6,9 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "costmodel/chain_cost.h"
 #include "costmodel/costmodel.h"
+#include "costmodel/gradient_sums.h"
 #include "costmodel/projections.h"
 #include "plan/places.h"
 #include "reports/walk.h"
@@ -60,8 +62,8 @@ class MessageSizes {
   std::map<std::pair<std::uint8_t, Stages>, std::int64_t> ranks_;
 };
 
-/// The share of a product's time that the sum of gradients behind it takes, where that is a kernel
-/// of its own.
+/// The share of an op's time, a product's or that of a table's gradient, which the sum of gradients
+/// behind it takes, where that is a kernel of its own.
 class GradientSums {
  public:
   GradientSums(const Kernels& kernels, const Device& device)
@@ -74,6 +76,9 @@ class GradientSums {
 
  private:
   double share(const Op& op) const {
+    const auto* compute = std::get_if<Compute>(&op.body);
+    const auto* table = compute == nullptr ? nullptr : std::get_if<Embedding>(compute);
+    if (table != nullptr) return share_of_table(*table);
     const MatMul* product = product_in(op);
     if (product == nullptr || gradient_sum_chain(*product, costs_.kernels).kernels == 0) return 0;
     MatMul alone = *product;
@@ -81,6 +86,12 @@ class GradientSums {
     const double whole = costs_.compute(*product, device_).total().value;
     if (!(whole > 0)) return 0;
     return std::clamp(1 - costs_.compute(alone, device_).total().value / whole, 0.0, 1.0);
+  }
+
+  double share_of_table(const Embedding& table) const {
+    const double sum = chain_cost(table_sum_chain(table, costs_.kernels), device_).total().value;
+    const double whole = costs_.compute(table, device_).total().value;
+    return whole > 0 ? std::clamp(sum / whole, 0.0, 1.0) : 0;
   }
 
   CostModel costs_;
@@ -107,7 +118,7 @@ std::unordered_set<const Op*> casts_of_losses(const Plan& plan) {
   return out;
 }
 
-/// What an op is as kernels: one span, or a product and the sum of gradients behind it.
+/// What an op is as kernels: one span, or two with the sum of gradients behind it.
 class PredictedSpans {
  public:
   PredictedSpans(const Plan& plan, const Kernels& kernels, const Device& device, KindsTold told)
@@ -123,7 +134,9 @@ class PredictedSpans {
       span.kind = KernelKind::kCrossEntropy;
     } else if (const double share = gradient_sum_(op); share > 0) {
       ProfiledSpan sum = span;
-      sum.kind = KernelKind::kGradientSum, sum.calls = as_run(*product_in(op), kernels_).count;
+      const MatMul* product = product_in(op);
+      sum.kind = KernelKind::kGradientSum;
+      sum.calls = product == nullptr ? 1 : as_run(*product, kernels_).count;
       const double length = share * static_cast<double>(span.end - span.start);
       sum.start = span.end = span.end - static_cast<SimTime>(length);
       all.push_back(sum);

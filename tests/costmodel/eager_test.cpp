@@ -121,25 +121,6 @@ TEST(Eager, NestedScalesOfFourBitWeightsTakeTwoKernelsMore) {
   EXPECT_EQ(eager_chain(nested, {}).bytes, memory_traffic(nested) + Bytes(8 * 100));
 }
 
-// The product writes its result (2 bytes), which another kernel reads (2) and adds to the sum of 4
-// bytes (4 read, 4 written); fused it reads and writes the sum itself.
-TEST(Eager, GradientsOfMicrobatchesAreAddedUpBehindTheirProduct) {
-  MatMul op{.pass = Pass::kWeightGrad, .layout = GemmLayout::kTN, .m = 512, .n = 256, .k = 1024};
-  op.out = DType::kFp32, op.accumulate = true;
-  Kernels apart;
-  apart.gradient_sum = Fusion::kEager;
-  EXPECT_EQ(gradient_sum_chain(op, apart).bytes.value, 512 * 256 * (2 + 8));
-  EXPECT_EQ(gradient_sum_chain(op, {}).kernels, 0);
-  CostModel plain, summing;
-  summing.kernels = apart;
-  MatMul written = op;
-  written.accumulate = false, written.out = op.in;
-  const double sum = on_a100(gradient_sum_chain(op, apart));
-  EXPECT_NEAR(summing.compute(op, a100()).total().value,
-              plain.compute(written, a100()).total().value + sum, 1e-12);
-  EXPECT_EQ(gradient_sum_chain(written, apart).kernels, 0) << "the first microbatch writes";
-}
-
 TEST(Eager, ANormWithAFrozenGammaHasNoGradientOfIt) {
   Kernels eager;
   eager.norm = Fusion::kEager;

@@ -3,6 +3,7 @@
 
 #include "costmodel/costmodel.h"
 #include "costmodel/eager.h"
+#include "costmodel/gradient_sums.h"
 #include "costmodel/kernels.h"
 #include "topologies/catalogue.h"
 

@@ -65,6 +65,25 @@ TEST(Fp32Training, HasNoMasterCopy) {
   expect_bytes(plan_of(3, false, p), 4 * kParameters / n, 4 * kParameters / n, 8 * kParameters / n);
 }
 
+// With shards of gradients each microbatch has a buffer that starts from zeros; else one buffer has
+// the sum of them all.
+TEST(EmbeddingGradient, IsAddedToASumUnlessEachMicrobatchHasABufferOfItsOwn) {
+  for (const int stage : {0, 1, 2, 3}) {
+    int scatters = 0;
+    const Plan plan = plan_of(stage);
+    for (const Block& block : plan.blocks) {
+      for (const Op& op : block.ops) {
+        const auto* compute = std::get_if<Compute>(&op.body);
+        const auto* e = compute == nullptr ? nullptr : std::get_if<Embedding>(compute);
+        if (e == nullptr || e->pass == Pass::kForward) continue;
+        EXPECT_EQ(e->accumulate, stage < 2) << "ZeRO-" << stage;
+        ++scatters;
+      }
+    }
+    EXPECT_GT(scatters, 0);
+  }
+}
+
 TEST(OptimizerState, IsAsLargeAsItsTypesSay) {
   Precision p;
   p.moments = DType::kBf16;
