@@ -29,8 +29,8 @@ KernelChain table_sum_chain(const Embedding& op, const Kernels& kernels) {
   return sum_of(op.vocab * op.width, op.dtype, op.grad_dtype);
 }
 
-// PyTorch aten/src/ATen/native/cuda/Embedding.cu, embedding_dense_backward_cuda: as many rows as the
-// table has, which start from zeros, in the type of what was looked up.
+// PyTorch aten/src/ATen/native/cuda/Embedding.cu, embedding_dense_backward_cuda: as many rows as
+// the table has, which start from zeros, in the type of what was looked up.
 KernelChain table_gradient_chain(const Embedding& op, const Kernels& kernels) {
   KernelChain chain = table_sum_chain(op, kernels);
   if (chain.kernels == 0) return chain;

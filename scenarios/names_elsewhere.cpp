@@ -187,6 +187,12 @@ constexpr Quotient kQuotients[] = {
     {"devices", kDevices},
 };
 
+/// torch.autocast: Lightning's words for it, and others'.
+constexpr std::string_view kMixedBf16 =
+    R"(workload.precision={"weights": "fp32", "autocast": "bf16"})";
+constexpr std::string_view kMixedFp16 =
+    R"(workload.precision={"weights": "fp32", "autocast": "fp16"})";
+
 /// Values that others write where a scenario has another field.
 struct ValueElsewhere {
   std::string_view path, value, set;
@@ -211,6 +217,13 @@ constexpr ValueElsewhere kValues[] = {
     {"serving.products", "gptq", "serving.weights=int4"},
     {"workload.precision", "fp8", "workload.precision.matmul=fp8"},
     {"workload.precision", "nvfp4", "workload.precision.matmul=nvfp4"},
+    {"workload.precision", "bf16-mixed", kMixedBf16},
+    {"workload.precision", "16-mixed", kMixedFp16},
+    {"workload.precision", "fp16-mixed", kMixedFp16},
+    {"workload.precision", "amp", kMixedBf16},
+    {"workload.precision", "amp_bf16", kMixedBf16},
+    {"workload.precision", "amp_fp16", kMixedFp16},
+    {"workload.precision", "autocast", kMixedBf16},
     {"workload.precision", "bfloat16", "workload.precision=bf16"},
     {"workload.precision", "float16", "workload.precision=fp16"},
     {"workload.precision", "float32", "workload.precision=fp32"},

@@ -41,6 +41,8 @@ TEST(NamesElsewhere, SwitchesAreKinds) {
   EXPECT_EQ(cure_of("strategy.recompute", R"("block 4 layers")"),
             R"(did you mean strategy.recompute={"kind":"full","layers":4}?)");
   EXPECT_EQ(cure_of("strategy.offload", "true"), "did you mean strategy.offload=cpu?");
+  EXPECT_EQ(cure_of("workload.precision", R"("bf16-mixed")"),
+            R"(did you mean workload.precision={"weights": "fp32", "autocast": "bf16"}?)");
   EXPECT_EQ(cure_of("workload.documents", "packed"),
             "did you mean workload.documents.packing=packed?");
 }
