@@ -34,6 +34,7 @@ inline void hybrid(MatrixCase& c) {
   c.strategy.context = {ContextKind::kHybrid, 2};
   c.strategy.share_tokens(c.strategy.mesh[Axis::kCp]);
 }
+inline void drop_inputs(MatrixCase& c) { c.workload.lora.dropout = 0.25; }
 inline void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
 inline void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
 inline void latents_again(MatrixCase& c) {

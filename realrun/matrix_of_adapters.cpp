@@ -31,7 +31,6 @@ void of_down(MatrixCase& c) {
   c.workload.lora.targets = {AdapterTarget::kDown};
 }
 
-void drop_inputs(MatrixCase& c) { c.workload.lora.dropout = 0.25; }
 /// Double quantised, or with fp32 scales.
 void in_nf4(MatrixCase& c) { c.workload.lora.frozen = FrozenWeights::kNf4; }
 void in_nf4_once(MatrixCase& c) { in_nf4(c), c.workload.lora.double_quantized = false; }

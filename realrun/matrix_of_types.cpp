@@ -22,8 +22,7 @@ void little_adapters_of_each(MatrixCase& c) {
                              AdapterTarget::kOut, AdapterTarget::kUpHalf, AdapterTarget::kGateHalf,
                              AdapterTarget::kDown};
 }
-void drops_inputs(MatrixCase& c) { c.workload.lora.dropout = 0.25; }
-void little_adapters_dropped(MatrixCase& c) { little_adapters(c), drops_inputs(c); }
+void little_adapters_dropped(MatrixCase& c) { little_adapters(c), drop_inputs(c); }
 void narrow_loss(MatrixCase& c) { c.workload.precision.narrow_logits = true; }
 
 }  // namespace
@@ -64,7 +63,7 @@ void autocast(List& l) {
   l.add("autocast, adapters, tp, sp", llama(), {.tp = 2}, 0, {casts, little_adapters, sp});
   l.add("autocast, adapters, dropout, tp", gpt(), {.tp = 2}, 0, {casts, little_adapters_dropped});
   l.add("autocast, adapters of each, dropout, recompute all, tp, sp", llama(), {.tp = 2}, 0,
-        {casts, little_adapters_of_each, drops_inputs, all_again, sp});
+        {casts, little_adapters_of_each, drop_inputs, all_again, sp});
   l.add("autocast, Adam on the host, zero 1", llama(), {.dp = 2}, 1, {casts, adam_on_host});
 }
 

@@ -56,6 +56,7 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
   const bool in_shards =
       f.part.zero_stage >= 2 && !f.part.fsdp_options.sums_whole(f.part.zero_stage, f.part.pp);
   const bool gated = m.gated_mlp && has_part(m, "-magE");
+  const bool autocasts = f.s.workload.precision.autocast.has_value();
   const bool splits_loss = f.part.tp > 1 && !f.s.strategy.tensor.gather_logits;
   const std::string_view no_gates = "the model has no gated MLP";
   return {
@@ -82,15 +83,12 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
        "no product is narrowed"},
       {"kernels.cross_entropy", k.cross_entropy == Fusion::kSingle && splits_loss,
        "ranks have some of the vocabulary each"},
-      {"kernels.input_sums",
-       k.input_sums != Fusion::kFused && sums && f.s.workload.precision.autocast.has_value(),
+      {"kernels.input_sums", k.input_sums != Fusion::kFused && sums && autocasts,
        "autocast's gradients of inputs are summed in fp32, behind their casts"},
       {"strategy.tensor.overlap",
-       f.part.tp > 1 && f.s.strategy.tensor.overlap == TensorOverlap::kNone &&
-           f.s.workload.precision.autocast.has_value(),
+       f.part.tp > 1 && f.s.strategy.tensor.overlap == TensorOverlap::kNone && autocasts,
        "autocast casts gradients of inputs behind both products, before they are summed"},
-      {"kernels.gradient_sum",
-       k.gradient_sum != Fusion::kFused && f.s.workload.precision.autocast.has_value(),
+      {"kernels.gradient_sum", k.gradient_sum != Fusion::kFused && autocasts,
        "autocast adds gradients up behind their casts"},
       {"kernels.gradient_sum",
        k.gradient_sum != Fusion::kFused && (f.microbatches == 1 || in_shards) && !m.tied_embeddings,

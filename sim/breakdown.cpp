@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <variant>
 
-#include "sim/binding_members.h"
-
 namespace plait {
 namespace {
 
 class Accounts {
  public:
-  Accounts(const RecordedStep& step, const FurtherPeriods& further)
-      : step_(step), further_(further), members_(step) {}
+  Accounts(const RecordedStep& step, const BindingMembers& members, const FurtherPeriods& further)
+      : step_(step), further_(further), members_(members) {}
 
   std::vector<Share> run() const {
     std::vector<double> total(step_.labels(), 0);
@@ -124,13 +122,14 @@ class Accounts {
 
   const RecordedStep& step_;
   const FurtherPeriods& further_;
-  BindingMembers members_;
+  const BindingMembers& members_;
 };
 
 }  // namespace
 
-std::vector<Share> breakdown(const RecordedStep& step, const FurtherPeriods& further) {
-  return Accounts(step, further).run();
+std::vector<Share> breakdown(const RecordedStep& step, const BindingMembers& members,
+                             const FurtherPeriods& further) {
+  return Accounts(step, members, further).run();
 }
 
 }  // namespace plait

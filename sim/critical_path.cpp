@@ -3,7 +3,6 @@
 #include <map>
 #include <utility>
 
-#include "sim/binding_members.h"
 #include "sim/time_on_path.h"
 
 namespace plait {
@@ -11,8 +10,8 @@ namespace {
 
 class PathWalk {
  public:
-  PathWalk(const RecordedStep& step, const FurtherPeriods& further)
-      : step_(step), further_(further), members_(step) {}
+  PathWalk(const RecordedStep& step, const BindingMembers& members, const FurtherPeriods& further)
+      : step_(step), further_(further), members_(members) {}
 
   CriticalPath run() {
     while (now_ > 0) {
@@ -88,7 +87,7 @@ class PathWalk {
 
   const RecordedStep& step_;
   const FurtherPeriods& further_;
-  BindingMembers members_;
+  const BindingMembers& members_;
   // The path so far, from its end.
   PlaceInTrack at_ = latest();
   SimTime now_ = step_.step_time();
@@ -99,8 +98,9 @@ class PathWalk {
 
 }  // namespace
 
-CriticalPath critical_path(const RecordedStep& step, const FurtherPeriods& further) {
-  return PathWalk(step, further).run();
+CriticalPath critical_path(const RecordedStep& step, const BindingMembers& members,
+                           const FurtherPeriods& further) {
+  return PathWalk(step, members, further).run();
 }
 
 }  // namespace plait

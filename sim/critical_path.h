@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sim/binding_members.h"
 #include "sim/further_periods.h"
 #include "sim/recorded_step.h"
 
@@ -13,6 +14,7 @@ struct CriticalPath {
   std::vector<Sensitivity> sensitivity;  // the most first
 };
 
-CriticalPath critical_path(const RecordedStep& step, const FurtherPeriods& further);
+CriticalPath critical_path(const RecordedStep& step, const BindingMembers& members,
+                           const FurtherPeriods& further);
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/binding_members.h"
 #include "sim/breakdown.h"
 #include "sim/critical_path.h"
 #include "sim/recorded_step.h"
@@ -40,9 +41,10 @@ std::string verdict(const Explanation& e) {
 
 Explanation explain(const Plan& plan, const Simulation& simulation, const FurtherPeriods& further) {
   const RecordedStep step(plan, simulation);
-  CriticalPath path = critical_path(step, further);
-  Explanation out = {breakdown(step, further), std::move(path.shares), std::move(path.sensitivity),
-                     ""};
+  const BindingMembers members(step);
+  CriticalPath path = critical_path(step, members, further);
+  Explanation out = {breakdown(step, members, further), std::move(path.shares),
+                     std::move(path.sensitivity), ""};
   out.bound_by = verdict(out);
   return out;
 }

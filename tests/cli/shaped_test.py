@@ -73,8 +73,8 @@ class Shaped(CommandTest):
         self.assertEqual([row for row in wrong if row not in noisy], [], done.stdout + done.stderr)
         if done.returncode == BEYOND_LIMIT:
             worst = max(rows, key=lambda row: abs(row["error"]))
-            self.skipTest(f"{Path(worst['scenario']).stem} took {-worst['error']:+.1%} of its prediction, "
-                          f"or plans came in another order: not quiet enough here to say more than that "
+            self.skipTest(f"the prediction of {Path(worst['scenario']).stem} is {worst['error']:+.1%} off, or "
+                          f"plans came in another order: not quiet enough here to say more than that "
                           f"nothing is {WRONG:.0%} off but what was noisy ({len(noisy)} plans)")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
