@@ -28,10 +28,6 @@ bool has_shape_of(const PublishedModel& m, const Model& preset) {
          m.gated_mlp == preset.gated_mlp;
 }
 
-void complete(std::int64_t& published, std::int64_t size) {
-  if (published == 0) published = size;
-}
-
 /// Families whose MLPs are gated, in small letters.
 constexpr std::string_view kGated[] = {"llama",    "mistral",  "mixtral",  "qwen",
                                        "deepseek", "kimi",     "gemma",    "yi-",

@@ -138,6 +138,7 @@ Recipe recipe_of(const PublishedRun& run) {
   if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);
   if (mentions(run.source, "FlagPerf")) complete_by_case(run, out);
   if (mentions(run.source, "dgxc-benchmarking")) complete_by_script(run, out);
+  if (mentions(run.source, "BigScience")) complete_by_bigscience(run, out);
   return out;
 }
 

@@ -2,7 +2,8 @@
 // What the recipe of a published run sets: how Megatron-Core issues its step, by what the record
 // quotes or, where one of Megatron-Bridge quotes nothing, by the recipes of its release; what a
 // case of FlagPerf says of itself and the record does not; and what the scripts of DGX Cloud's
-// benchmarks set, of which records tell nothing (with JAX: jax_recipe.cpp).
+// benchmarks set, of which records tell nothing (with JAX: jax_recipe.cpp; of BigScience's:
+// bigscience_recipe.cpp).
 
 #include <cstdint>
 #include <optional>
@@ -30,11 +31,16 @@ struct Recipe {
   std::vector<std::string> keep;     // with recomputation op by op: what is kept; empty: not known
   std::int64_t shards = 0;           // ranks that hold a copy of sharded weights; 0: all replicas
   std::int64_t sequence_length = 0;  // 0: not known
-  std::string by_release;            // what of it the release says and the record does not
+  std::int64_t layers = 0, hidden = 0, heads = 0;  // likewise
+  std::string framework, interconnect;             // as records write them; empty: not known
+  std::string by_release;  // what of it the release says and the record does not
 };
 
 Recipe recipe_of(const PublishedRun& run);
 /// Of a run on MaxText or Paxml. All empty where the scripts are not known.
 Recipe jax_recipe(const PublishedRun& run);
+/// What BigScience's scripts and notes say of a run on V100, into `recipe`. Throws NotRepresentable
+/// for one whose layers' inputs are dealt to tensor-parallel ranks.
+void complete_by_bigscience(const PublishedRun& run, Recipe& recipe);
 
 }  // namespace plait

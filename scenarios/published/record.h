@@ -89,6 +89,12 @@ struct PublishedRun {
   }
 };
 
+/// Fills in what was not published, which is 0, empty or nothing.
+template <typename T>
+void complete(T& published, const T& known) {
+  if (published == T{}) published = known;
+}
+
 /// Whether a source says `words`.
 inline bool mentions(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;

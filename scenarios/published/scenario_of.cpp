@@ -293,17 +293,27 @@ class ScenarioWriter {
   std::vector<std::string> assumed_;
 };
 
+/// What the record leaves out, as its preset and its recipe have it.
+PublishedRun completed_by(const Recipe& recipe, PublishedRun run) {
+  run.model = completed_by_preset(std::move(run.model));
+  complete(run.model.layers, recipe.layers);
+  complete(run.model.hidden, recipe.hidden);
+  complete(run.model.heads, recipe.heads);
+  complete(run.model.sequence_length, recipe.sequence_length);
+  complete(run.layout.offload, recipe.offload);
+  complete(run.layout.zero_stage, recipe.zero_stage);
+  complete(run.recompute, recipe.recompute);
+  complete(run.kernel, recipe.kernel);
+  complete(run.framework, recipe.framework);
+  complete(run.interconnect, recipe.interconnect);
+  return run;
+}
+
 }  // namespace
 
 RecordScenario scenario_of(const PublishedRun& run) {
   Recipe recipe = recipe_of(run);
-  PublishedRun completed = run;
-  completed.model = completed_by_preset(run.model);
-  if (run.recompute.empty()) completed.recompute = recipe.recompute;
-  if (run.layout.offload.empty()) completed.layout.offload = recipe.offload;
-  if (run.kernel.empty()) completed.kernel = recipe.kernel;
-  if (!run.layout.zero_stage) completed.layout.zero_stage = recipe.zero_stage;
-  if (run.model.sequence_length == 0) completed.model.sequence_length = recipe.sequence_length;
+  const PublishedRun completed = completed_by(recipe, run);
   return ScenarioWriter(completed, std::move(recipe)).write();
 }
 

@@ -195,9 +195,7 @@ JsonObject offload_of(const PublishedLayout& layout) {
   std::smatch found;
   if (std::regex_match(text, found, kActivations))
     return {{"activations", "cpu"}, {"activation_layers", count_in(text, found.str(1))}};
-  const bool drives = mentions(text, "nvme");
-  if (!drives && !mentions(text, "cpu") && !mentions(text, "host")) return {};
-  const char* where = drives ? "nvme" : "cpu";
+  const char* where = mentions(text, "nvme") ? "nvme" : "cpu";
   JsonObject out;
   if (mentions(text, "optimizer") || mentions(text, "zero-offload")) out["optimizer"] = where;
   if (mentions(text, "param")) out.update({{"optimizer", where}, {"parameters", where}});

@@ -90,4 +90,50 @@ TEST(PublishedRecipes, NemoFineTunesOnPackedDocuments) {
             0);
 }
 
+/// A run of BigScience on V100, whose table says no more of the model than its size.
+json bigscience(const char* table, const char* model) {
+  json record = published_sample();
+  record["source"] = std::string("BigScience experiments/gpt2.md, \"") + table + "\"";
+  record["model"] = {{"name", model}, {"vocab", 50257}, {"seq_len", 1024}, {"gated_mlp", false}};
+  record["cluster"] = {{"gpu", "V100-SXM2-32GB"}, {"num_gpus", 64}, {"gpus_per_node", 4}};
+  record["parallel"] = {{"tp", 4}, {"pp", 16}, {"dp", 1}};
+  record["batch"] = {{"global_batch", 1024}, {"micro_batch", 4}};
+  record["precision"] = "fp16", record["recompute"] = "full";
+  return record;
+}
+
+TEST(PublishedRecipes, BigSciencesModelsHaveTheShapesOfItsScripts) {
+  const RecordScenario of = scenario_of(run_of(bigscience("Megatron", "GPT-52B")));
+  const Scenario scenario = parse_scenario(of.json, "sample");
+  EXPECT_EQ(of.framework, "megatron-lm-2021-local");
+  EXPECT_EQ(scenario.model.layers, 64);
+  EXPECT_EQ(scenario.model.hidden, 8192);
+  EXPECT_EQ(scenario.model.heads, 32);
+  EXPECT_EQ(json::parse(of.json)["cluster"]["fabric"], "opa100");
+  EXPECT_TRUE(assumes(of, "layers, width and heads of a model of this size"));
+  EXPECT_THROW(scenario_of(run_of(bigscience("Megatron", "GPT-24B"))), NotRepresentable);
+}
+
+TEST(PublishedRecipes, BigSciencesTablesAreOfThreeFrameworks) {
+  json record = bigscience("Megatron + Deepspeed 3D (new branch)", "GPT-39B");
+  EXPECT_EQ(scenario_of(run_of(record)).framework, "megatron-deepspeed");
+  record["notes"] = "DS=N; Notes=07-10";
+  EXPECT_EQ(scenario_of(run_of(record)).framework, "megatron-lm-2021-local");
+  record = bigscience("HF + Deepspeed Zero 3 + Full Offload", "GPT-39B");
+  record["parallel"] = {{"dp", 64}, {"zero_stage", 3}};
+  const RecordScenario of = scenario_of(run_of(record));
+  EXPECT_EQ(of.framework, "deepspeed-zero3");
+  EXPECT_FALSE(parse_scenario(of.json, "sample").workload.flash_attention);
+}
+
+TEST(PublishedRecipes, BigSciencesZero3KeepsInputsOfLayersOnTheHost) {
+  json record = bigscience("Megatron + Deepspeed ZeRO (old branch)", "GPT-52B");
+  record["parallel"] = {{"tp", 4}, {"dp", 16}, {"zero_stage", 3}};
+  const Scenario scenario = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(scenario.strategy.offload.activations, Offload::kCpu);
+  EXPECT_EQ(scenario.strategy.offload.activation_layers, 64);
+  record["notes"] = "ID=14; PA_CPU=N";
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
+}
+
 }  // namespace plait::published_recipes_test

@@ -146,6 +146,7 @@ TEST(PublishedWords, OfOffload) {
   EXPECT_EQ(reads("parameters to host memory"),
             json::parse(R"({"optimizer": "cpu", "parameters": "cpu"})"));
   EXPECT_EQ(reads("optimizer on NVMe"), json::parse(R"({"optimizer": "nvme"})"));
+  EXPECT_EQ(reads("optimizer params"), json::parse(R"({"optimizer": "cpu", "parameters": "cpu"})"));
   EXPECT_THROW(reads("disk"), NotRepresentable);
 }
 
