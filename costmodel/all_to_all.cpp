@@ -10,7 +10,8 @@ namespace plait {
 namespace {
 
 // Of the fitted transfer, sent to the n-1 others of an island, the part that goes to the group's
-// own island. Over PCIe the fitted rate gives way to the link's.
+// own island. LL's is as long as a pair's channels take, on whatever link, unless all pairs fill
+// it; Simple's goes by the rate of the link.
 Seconds inside_time(const ProtocolFit& line, const NcclGroup& g, Bytes bytes, const Path& path) {
   if (g.per_node <= 1) return {};
   NcclGroup own = g;
@@ -18,6 +19,8 @@ Seconds inside_time(const ProtocolFit& line, const NcclGroup& g, Bytes bytes, co
   const Bytes kept(
       static_cast<std::int64_t>(static_cast<double>(bytes.value) * g.per_node / g.ranks));
   const Seconds measured = island_time(line, own, kept).transfer;
+  if (line.protocol == Protocol::kLl)
+    return std::max(measured, kept / BytesPerSecond(g.intra) * ((own.ranks - 1) / own.ranks));
   return path.link == LinkClass::kNvlink
              ? measured * (fitted_link_rate(g.generation) / path.bandwidth)
              : measured * (line.rate_gbps * 1e9 / g.intra);

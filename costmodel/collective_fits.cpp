@@ -49,11 +49,11 @@ constexpr ProtocolFit pairwise(Generation generation, Protocol protocol, double 
   return {kAllToAll, generation, kPairwise, protocol, base, step, rate, small, ramp};
 }
 constexpr std::array kPairwiseFits = {
-    PairwiseFit{pairwise(kAmpere, kLl, 11.77, 0.35, 72, 0, 0),
-                pairwise(kAmpere, kSimple, 16.67, 0.99, 228.9, 0.568, 4.41)},
-    PairwiseFit{pairwise(kHopper, kLl, 6.29, 0.177, 13.1, 0, 0),
-                pairwise(kHopper, kSimple, 10.22, 0, 342, 0.205, 2.88)},
-    PairwiseFit{pairwise(kBlackwell, kLl, 9.67, 0.169, 28.9, 0, 0),
+    PairwiseFit{pairwise(kAmpere, kLl, 10.36, 0.568, 5.84, 0, 0),
+                pairwise(kAmpere, kSimple, 11.11, 0.267, 231.6, 0.342, 8.12)},
+    PairwiseFit{pairwise(kHopper, kLl, 6.12, 0.251, 5.9, 0, 0),
+                pairwise(kHopper, kSimple, 12.08, 0, 330, 0.27, 1.51)},
+    PairwiseFit{pairwise(kBlackwell, kLl, 8.96, 0.311, 6.7, 0, 0),
                 pairwise(kBlackwell, kSimple, 13.68, 0.401, 721.8, 1.883, 1.62)},
 };
 
@@ -94,16 +94,16 @@ PairwiseFit pairwise_fit(Generation generation) {
 
 FabricFit fabric_fit() { return kFabricFit; }
 
-IslandWork island_work(const NcclGroup& g, Bytes bytes, Algorithm algorithm) {
+IslandWork island_work(const NcclGroup& g, Bytes bytes, Algorithm algorithm, Protocol protocol) {
   const double size = static_cast<double>(bytes.value), megabytes = size / 1e6;
   const double passes = g.kind == kAllReduce ? 2 : 1, others = g.ranks - 1;
-  const bool in_switch = algorithm == kNvls;
-  return {passes * others, in_switch ? size : passes * others / g.ranks * size,
-          in_switch ? std::log2(1 + megabytes) : std::sqrt(megabytes)};
+  if (algorithm == kNvls) return {passes * others, size, std::log2(1 + megabytes)};
+  const bool one_pair = algorithm == kPairwise && protocol == kLl;
+  return {passes * others, (one_pair ? 1 : passes * others) / g.ranks * size, std::sqrt(megabytes)};
 }
 
 FittedTime island_time(const ProtocolFit& fit, const NcclGroup& g, Bytes bytes) {
-  const IslandWork work = island_work(g, bytes, fit.algorithm);
+  const IslandWork work = island_work(g, bytes, fit.algorithm, fit.protocol);
   return {
       us(fit.base_us), us(fit.step_us * work.steps),
       us(work.sent / (1e3 * fit.rate_gbps) * (1 + fit.small / g.ranks) + fit.ramp_us * work.ramp)};
@@ -111,7 +111,7 @@ FittedTime island_time(const ProtocolFit& fit, const NcclGroup& g, Bytes bytes) 
 
 FittedTime fabric_time(const FabricFit& fit, const NcclGroup& g, Bytes bytes) {
   const double levels = std::log2(g.nodes);
-  const IslandWork work = island_work(g, bytes, kRing);
+  const IslandWork work = island_work(g, bytes, kRing, kSimple);
   return {us(fit.base_us), us(fit.hop_us * levels),
           us(work.sent / (1e3 * fit.rate_gbps) + fit.ramp_us * levels * work.ramp)};
 }

@@ -28,8 +28,9 @@ const ProtocolFit* protocol_fit(CollectiveKind kind, Generation generation, Algo
 /// NVLink rate per GPU and direction of the GPU that was measured: 300, 450, 900 GB/s.
 BytesPerSecond fitted_link_rate(Generation generation);
 
-/// all_to_all inside an island: the smaller of two lines, small messages by LL and large ones by
-/// Simple; W = (n-1)/n S and n-1 steps.
+/// all_to_all inside an island, n-1 steps: the smaller of LL's time and Simple's. By LL each pair
+/// has channels of its own, which its message keeps busy while the links are not: W = S/n. By
+/// Simple the links are full: W = (n-1)/n S.
 struct PairwiseFit {
   ProtocolFit small, large;
 };
@@ -46,7 +47,7 @@ FabricFit fabric_fit();
 struct IslandWork {
   double steps, sent, ramp;
 };
-IslandWork island_work(const NcclGroup& group, Bytes bytes, Algorithm algorithm);
+IslandWork island_work(const NcclGroup& group, Bytes bytes, Algorithm algorithm, Protocol protocol);
 
 /// The formulas above on the links that were measured.
 struct FittedTime {

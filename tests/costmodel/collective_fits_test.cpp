@@ -40,7 +40,7 @@ std::vector<MeasuredCollective> predictions(const Device& device) {
 
 // Rounded to as many digits as are committed.
 std::string text(const ProtocolFit& f) {
-  return fmt::format("{} {} {} {}: {:.2f}, {:.3f}, {:.1f}, {:.3f}, {:.2f}",
+  return fmt::format("{} {} {} {}: {:.2f}, {:.3f}, {:.2f}, {:.3f}, {:.2f}",
                      static_cast<int>(f.generation), name_of(f.kind), name_of(f.algorithm),
                      name_of(f.protocol), f.base_us, f.step_us, f.rate_gbps, f.small, f.ramp_us);
 }

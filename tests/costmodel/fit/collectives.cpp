@@ -35,7 +35,7 @@ ProtocolFit fit_protocol(const Rows& rows, Algorithm algorithm, Protocol protoco
   const double fastest = fitted_link_rate(g.generation).value / 1e9 * data_share(protocol);
   std::vector<FitRow> fit_rows;
   for (const CollectiveFitRow& row : rows) {
-    const IslandWork work = island_work(row.group, row.bytes, algorithm);
+    const IslandWork work = island_work(row.group, row.bytes, algorithm, protocol);
     const double sent = work.sent / 1e3;  // us at 1 GB/s
     fit_rows.push_back({{1, terms.hops ? work.steps : 0, sent,
                          terms.small ? sent / row.group.ranks : 0, terms.ramp ? work.ramp : 0},
@@ -115,7 +115,7 @@ FabricFit fit_fabric(const Rows& rows) {
   std::vector<FitRow> fit_rows;
   for (const CollectiveFitRow& row : rows) {
     const double levels = std::log2(row.group.nodes);
-    const IslandWork work = island_work(row.group, row.bytes, Algorithm::kRing);
+    const IslandWork work = island_work(row.group, row.bytes, Algorithm::kRing, Protocol::kSimple);
     fit_rows.push_back({{1, levels, work.sent / 1e3, levels * work.ramp}, row.time / kMicrosecond});
   }
   const std::vector<double> c = fit_nonnegative(fit_rows);
