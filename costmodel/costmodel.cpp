@@ -151,11 +151,13 @@ Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& ker
                           lowered_by_power(device, power_exponent_of_products(device)) *
                           promoted_sums(op, device);
   const KernelChain sum = gradient_sum_chain(op, kernels);
-  if (sum.kernels == 0) return experts_cost(op, device, kernels, slowdown);
   MatMul alone = op;
-  alone.accumulate = false;
-  alone.out = written_alone(op);
-  return experts_cost(alone, device, kernels, slowdown) + chain_cost(sum, device);
+  if (sum.kernels > 0) {
+    alone.accumulate = false;
+    alone.out = written_alone(op);
+  }
+  return experts_cost(alone, device, kernels, slowdown) + chain_cost(rescale_chain(alone), device) +
+         chain_cost(sum, device);
 }
 
 /// Norms and sums over rows that PyTorch's own kernels do.

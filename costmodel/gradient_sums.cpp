@@ -15,7 +15,15 @@ KernelChain sum_of(std::int64_t elements, DType written, DType sum) {
 
 }  // namespace
 
-DType written_alone(const MatMul& op) { return op.in == DType::kNvfp4 ? DType::kBf16 : op.in; }
+DType written_alone(const MatMul& op) {
+  const bool narrow = op.in == DType::kNvfp4 || op.in == DType::kFp8;
+  return narrow ? DType::kBf16 : op.in;
+}
+
+KernelChain rescale_chain(const MatMul& op) {
+  if (!op.rescaled) return {};
+  return {Bytes(2 * op.batch * op.m * op.n * size_of(op.out)), 1};
+}
 
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !is_of_weights(op.pass))

@@ -41,9 +41,9 @@ struct HostCalls {
     const bool biased = m.batch > 1 && kernels.expert_bias == Fusion::kEager;
     switch (m.pass) {
       case Pass::kForward: return products + (biased ? 1 : 0);
-      case Pass::kInputGrad: return products + sums + (biased ? 3 : 0);
+      case Pass::kInputGrad: return products * (m.rescaled ? 2 : 1) + sums + (biased ? 3 : 0);
       case Pass::kOptimizer: return 1;
-      case Pass::kWeightGrad: return weight_grad;
+      case Pass::kWeightGrad: return weight_grad + (m.rescaled ? products : 0);
       case Pass::kBackward: return 1 + (biased ? 3 : 0) + weight_grad;
     }
     return 1;

@@ -38,6 +38,8 @@ struct MatMul {
   DType in = DType::kBf16, out = DType::kBf16;
   bool accumulate = false;  // out += : the output is read too
   bool bias = false;        // forward: adds bias[n]; wgrad: also writes dbias[m] (epilogue)
+  /// 8-bit operands have a scale for each row, by which a kernel of its own multiplies the result.
+  bool rescaled = false;
   WeightFormat weights = WeightFormat::kPlain;
   PackedProjections packed = {};
   /// Tensor parallelism with overlap: of the whole operand with the rows of all ranks, those of the

@@ -28,6 +28,14 @@ std::string_view name_of(NarrowWeights narrow) {
   return "?";
 }
 
+std::string_view name_of(Scales scales) {
+  switch (scales) {
+    case Scales::kTensor: return "tensor";
+    case Scales::kRow: return "row";
+  }
+  return "?";
+}
+
 std::string_view name_of(FrozenWeights frozen) {
   switch (frozen) {
     case FrozenWeights::kPlain: return "plain";

@@ -18,6 +18,11 @@ namespace plait {
 enum class NarrowWeights : std::uint8_t { kNone, kKept, kGathered };
 std::string_view name_of(NarrowWeights narrow);
 
+/// What has a scale of its own in 8 bits: a whole tensor, as Transformer Engine has it, or each of
+/// its rows along a product's k (torchao's recipe "rowwise").
+enum class Scales : std::uint8_t { kTensor, kRow };
+std::string_view name_of(Scales scales);
+
 /// Element types of the training state. Megatron-LM's mixed precision is bf16 weights, fp32
 /// gradients, master and moments (18 bytes per parameter); fp32 training has no master copy.
 struct Precision {
@@ -35,6 +40,7 @@ struct Precision {
   /// Of a 32-bit master whose upper half is the 16-bit weight itself, the lower half is all that is
   /// kept (Apex's store_param_remainders).
   bool split_master = false;
+  Scales scales = Scales::kTensor;
   NarrowWeights narrow_weights = NarrowWeights::kNone;
   /// torch.autocast's type, of products and attention, beside parameters and a residual stream in
   /// `weights` (plan/strategies/autocast.cpp).
@@ -43,6 +49,7 @@ struct Precision {
   /// else in fp32, between a cast of each.
   bool narrow_logits = false;
   bool keeps_narrow() const { return narrows() && narrow_weights != NarrowWeights::kNone; }
+  bool scales_rows() const { return narrows() && scales == Scales::kRow; }
   bool gathers_narrow() const { return narrows() && narrow_weights == NarrowWeights::kGathered; }
   DType kept_master() const { return split_master ? weights : master; }
   bool narrows() const { return matmul == DType::kFp8 || matmul == DType::kNvfp4; }

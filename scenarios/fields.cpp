@@ -49,6 +49,12 @@ const Table<Precision>& precision_table() {
                 "The same at its end. Transformer Engine's recipes leave none; NVFP4's authors "
                 "leave 15 % of the layers (arXiv 2509.25149), Megatron-Core as many as "
                 "--num-layers-at-end-in-bf16 says."),
+          field("scales", &Precision::scales, choice_of({Scales::kTensor, Scales::kRow}),
+                "With fp8, what has a scale of its own. tensor: each tensor, as Transformer Engine "
+                "has it. row: each row along a product's k (torchao's recipe rowwise): every "
+                "product casts its operands anew, from what is kept and gathered in the type of "
+                "`weights`, and gradients are multiplied by the scales behind the product.")
+              .silent_by_default(),
           field("narrow_weights", &Precision::narrow_weights,
                 choice_of({NarrowWeights::kNone, NarrowWeights::kKept, NarrowWeights::kGathered}),
                 "With fp8, of linear layers. none: weights are kept and gathered in the type of "

@@ -54,6 +54,7 @@ IdleRules of_workload(const IdleFacts& f, const Workload& written) {
       {"workload.precision.plain_last", wide && p.plain_last > 0, not_narrow},
       {"workload.precision.narrow_weights", wide && p.narrow_weights != NarrowWeights::kNone,
        not_narrow},
+      {"workload.precision.scales", wide && p.scales != Scales::kTensor, not_narrow},
       {"workload.precision.narrow_logits", p.narrow_logits && p.activations() == DType::kFp32,
        "products write fp32"},
       {"workload.precision.reduction", f.no_shards && p.reduction != p.gradients, kOneReplica},

@@ -295,6 +295,11 @@ bool is_router(const Draft& draft, const Op& op);
 /// A product with the weights of experts, which have one dimension more.
 bool multiplies_by_experts(const Draft& draft, const Op& op);
 
+/// To 8 bits with a scale for each row (narrow.cpp), of what was gathered in the weights' type.
+inline bool casts_rows(const Draft& draft, const Cast& cast) {
+  return cast.to == DType::kFp8 && draft.workload.precision.scales_rows();
+}
+
 /// A product of an adapter's factor.
 bool is_adapter(const Draft& draft, const Op& op);
 /// Tensors that the block's adapters read beside their linear layers: inputs, and output gradients.

@@ -217,8 +217,8 @@ class Propagation {
     if (op_.operands[1].use == Use::kUpdate) return need(0, layout(1));
     if (layout(0) == Sharding::kReplicated && layout(1) == Sharding::kFeature)
       return;  // own columns
-    if (layout(0) == Sharding::kSequence && of_adapters_.contains(op_.operands[0].tensor))
-      need(0, Sharding::kReplicated);  // once for both: adapters read it in the weights' type
+    const bool whole = casts_rows(d_, c) || of_adapters_.contains(op_.operands[0].tensor);
+    if (whole && layout(0) == Sharding::kSequence) need(0, Sharding::kReplicated);
     const bool orders_slots = tensor(0).rank != tensor(1).rank;
     if (orders_slots && layout(0) != Sharding::kPartial) return;
     for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0), axes(0));

@@ -21,6 +21,13 @@
 // output gradient both
 // (_all_gather_nvfp4 in transformer_engine/pytorch/distributed.py).
 //
+// With a scale for each row (Scales::kRow) fp8 is cast as torchao does it (torchao/float8/
+// float8_linear.py, matmul_with_hp_or_float8_args): rows are those along a product's k, which no
+// two of the three have in common, so that each casts both of its operands, and inputs stay in the
+// weights' type. So they travel, for sequence parallelism too (insert_collectives.cpp). Of the two
+// gradients scales are multiplied behind the product, which the kernel for them is too slow for
+// (float8_ops.py, addmm_float8_unwrapped).
+//
 // Beside low-rank adapters (lora.cpp) the linear layers' weights are frozen. Adapters' own products
 // stay in the weights' type: Megatron-Bridge makes them of Megatron-Core's ColumnParallelLinear and
 // RowParallelLinear, which know no fp8 (megatron/bridge/peft/utils.py, ParallelLinearAdapter), and
@@ -36,10 +43,28 @@
 #include <map>
 #include <string>
 
+#include "plan/refusal.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
 namespace {
+
+void require_scales(const Draft& d) {
+  const Precision& p = d.workload.precision;
+  if (!p.scales_rows()) return;
+  const char* const other = p.matmul != DType::kFp8 ? "workload.precision.matmul"
+                            : p.keeps_narrow()      ? "workload.precision.narrow_weights"
+                            : d.workload.lora.any() ? "workload.lora"
+                            : d.model.experts > 0   ? "model.experts"
+                                                    : nullptr;
+  if (other == nullptr) return;
+  throw refusal("S197",
+                "scales of rows are planned for linear layers in fp8 whose weights are kept and "
+                "gathered in 16 bits, not with what " +
+                    std::string(other) + " says",
+                "workload.precision.scales", "\"tensor\" beside it",
+                "remove workload.precision.scales, or change " + std::string(other));
+}
 
 class NarrowRewrite {
  public:
@@ -50,7 +75,8 @@ class NarrowRewrite {
         to_(d.workload.precision.products()),
         suffix_("." + std::string(name_of(to_))),
         blocks_(to_ == DType::kNvfp4),
-        once_a_step_(d.strategy.zero_stage < 3),
+        rows_(d.workload.precision.scales_rows()),
+        once_a_step_(d.strategy.zero_stage < 3 && !rows_),
         gathers_narrow_(d.workload.precision.gathers_narrow()),
         frozen_(d.workload.lora.any()),
         has_both_(frozen_ && once_a_step_ && d.workload.precision.keeps_narrow() &&
@@ -72,14 +98,36 @@ class NarrowRewrite {
   void rewrite(Block& block) {
     std::vector<Op> ops = std::move(block.ops);
     block.ops.clear();
-    block_ = &block, local_.clear();
+    block_ = &block, local_.clear(), turned_.clear();
     for (Op& op : ops) {
       // Transformer Engine knows the linear layers alone, not the router.
       MatMul* g = body_of<MatMul>(op);
       const bool plain = g == nullptr || is_router(d_, op) || is_adapter(d_, op);
-      if (!plain) read_narrow(*g, op);
+      if (!plain && rows_)
+        read_by_rows(*g, op);
+      else if (!plain)
+        read_narrow(*g, op);
       block.ops.push_back(std::move(op));
     }
+  }
+  void read_by_rows(MatMul& g, Op& op) {
+    g.in = to_;
+    g.rescaled = g.pass != Pass::kForward;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const bool turned = g.pass == Pass::kWeightGrad || (i == 1 && g.pass == Pass::kInputGrad);
+      op.operands[i] = {by_rows(op.operands[i], turned, op.phase), Use::kRead, 0};
+    }
+  }
+  /// `turned`: what runs along k is not the last dimension.
+  TensorId by_rows(const Operand& from, bool turned, Phase phase) {
+    std::map<std::pair<TensorId, std::int16_t>, Copies>& known = turned ? turned_ : local_;
+    const auto key = std::pair(from.tensor, from.shift);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second.rows;
+    const TensorId copy = copy_of(from.tensor, turned ? "_turned" : "", Scope::kCall);
+    block_->ops.push_back(cast(from, {copy}, phase));
+    known[key] = {copy, copy};
+    return copy;
   }
   /// {x, w, y}, {dy, w, dx} and {dy, x, dw}: the first two operands are read narrow.
   void read_narrow(MatMul& g, Op& op) {
@@ -197,10 +245,11 @@ class NarrowRewrite {
   std::string name_;
   DType to_;
   std::string suffix_;  // ".fp8"
-  bool blocks_, once_a_step_, gathers_narrow_;
+  bool blocks_, rows_, once_a_step_, gathers_narrow_;
   bool frozen_, has_both_;  // weights beside adapters; those in two forms from the start
   Block* block_ = nullptr;
-  std::map<std::pair<TensorId, std::int16_t>, Copies> local_;  // casts of this block
+  std::map<std::pair<TensorId, std::int16_t>, Copies> local_;   // casts of this block
+  std::map<std::pair<TensorId, std::int16_t>, Copies> turned_;  // of them those along other rows
   std::map<TensorId, TensorId> saved_;  // inputs of linear layers, kept for the weights' gradients
   std::map<std::string, TensorId> saved_for_;  // the same, by the names of these
   std::map<TensorId, Copies> weights_;
@@ -210,6 +259,7 @@ class NarrowRewrite {
 
 void apply_narrow(Draft& d) {
   if (!d.workload.precision.narrows()) return;
+  require_scales(d);
   for (LayerKind& layer : d.layers) {
     if (!layer.plain) NarrowRewrite(d, layer, "layer").run();
   }

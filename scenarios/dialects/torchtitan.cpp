@@ -23,8 +23,13 @@ void write_model(ExportDraft& d) {
   if (p.matmul == DType::kFp8) d.set("converters", R"(["float8"])");
 }
 
-/// torchao's scaling of whole tensors, which is what it gathers in 8 bits.
+/// torchao's scaling of rows, or of whole tensors, which is what it gathers in 8 bits.
 void write_float8(ExportDraft& d) {
+  if (d.scenario.workload.precision.scales_rows()) {
+    d.section("float8");
+    d.set("recipe_name", R"("rowwise")");
+    return d.say({"workload.precision.scales"});
+  }
   if (!d.scenario.workload.precision.gathers_narrow() || d.scenario.strategy.zero_stage < 3) return;
   d.section("float8");
   d.set("enable_fsdp_float8_all_gather", "true");

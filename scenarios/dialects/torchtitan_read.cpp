@@ -83,6 +83,10 @@ class Reading {
     narrow_ = named || entries_.flag(older, false);
     give(param, "workload.precision.weights", json_quote(weights));
     give(converters, "workload.precision.matmul", json_quote(narrow_ ? "fp8" : weights));
+    const ConfigEntry* recipe = find("float8.recipe_name");
+    const std::string scales = entries_.one_of(recipe, {"tensorwise", "rowwise"}, "tensorwise");
+    const bool rows = narrow_ && scales == "rowwise";
+    give(recipe, "workload.precision.scales", rows ? R"("row")" : R"("tensor")");
     give(reduce, "workload.precision.reduction", json_quote(ours(reduce, "float32")));
     give(nullptr, "workload.precision.gradients", R"("fp32")");
     const ConfigEntry* norm = find("training.max_norm");

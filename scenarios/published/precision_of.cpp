@@ -98,6 +98,7 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
   // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in bf16.
   if (mentions(precision, "nvfp4")) out["matmul"] = "nvfp4";
   if (in_fp8(precision)) out["matmul"] = "fp8";
+  if (in_fp8(precision) && mentions(precision, "rowwise")) out["scales"] = "row";
   if (const std::string narrow = narrow_weights_of(run); narrow != "none") {
     out["narrow_weights"] = narrow;
     if (!gathers_8_bits(run)) assumed.emplace_back("recipe: its weights are kept in 8 bits");

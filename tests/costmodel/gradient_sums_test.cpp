@@ -32,6 +32,27 @@ TEST(GradientSums, OfMicrobatchesAreAddedUpBehindTheirProduct) {
   EXPECT_EQ(gradient_sum_chain(written, apart).kernels, 0) << "the first microbatch writes";
 }
 
+// In 8 bits a product writes 2 bytes all the same.
+TEST(GradientSums, OfNarrowProductsAreOfSixteenBits) {
+  MatMul op{.pass = Pass::kWeightGrad, .m = 512, .n = 256, .k = 1024, .in = DType::kFp8};
+  op.out = DType::kFp32, op.accumulate = true;
+  Kernels apart;
+  apart.gradient_sum = Fusion::kEager;
+  EXPECT_EQ(written_alone(op), DType::kBf16);
+  EXPECT_EQ(gradient_sum_chain(op, apart).bytes.value, 512 * 256 * (2 + 8));
+}
+
+// What the product has written (2 bytes) is read and written once more.
+TEST(GradientSums, ScalesOfRowsTakeOneMoreKernel) {
+  MatMul op{.pass = Pass::kInputGrad, .m = 4096, .n = 1024, .k = 512, .in = DType::kFp8};
+  MatMul plain = op;
+  op.rescaled = true;
+  EXPECT_EQ(rescale_chain(op).bytes.value, 4096 * 1024 * (2 + 2));
+  EXPECT_EQ(rescale_chain(plain).kernels, 0);
+  const CostModel model;
+  EXPECT_GT(model.compute(op, h100()).total(), model.compute(plain, h100()).total());
+}
+
 // A table of zeros is written (2 bytes), and read (2) and added to the sum of 4 bytes (4 read, 4
 // written), besides the rows of the tokens; not where a pass has zeros of its own to add them to.
 TEST(GradientSums, OfATableAreMadeWholeBesideItsRows) {

@@ -237,6 +237,12 @@ TEST(Fp8, ReadsAndKeepsTheRightTensors) {
   expect_right_tensors(small_gpt(), fp8, 1);
 }
 
+TEST(Fp8, ByRowsReadsAndKeepsTheRightTensors) {
+  Precision rows = small_workload().precision;
+  rows.matmul = DType::kFp8, rows.scales = Scales::kRow;
+  expect_right_tensors(small_gpt(), rows, 1);
+}
+
 TEST(Fp8, IsReadOnBothStagesThatHoldAPiece) {
   const RunPrecision precision = RunPrecision::kFp64;
   Workload w = small_workload();

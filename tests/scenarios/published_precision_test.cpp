@@ -79,6 +79,16 @@ TEST(PublishedPrecision, FsdpGathersIn8BitsWhereTheRecordSaysSo) {
   EXPECT_FALSE(keeps(record));
 }
 
+TEST(PublishedPrecision, RowwiseIsAScaleForEachRow) {
+  const auto scales = [](const char* precision) {
+    return scenario(run_with("pytorch/torchtitan", precision))["workload"]["precision"].value(
+        "scales", "tensor");
+  };
+  EXPECT_EQ(scales("float8 rowwise"), "row");
+  EXPECT_EQ(scales("float8 tensorwise"), "tensor");
+  EXPECT_EQ(scales("bf16"), "tensor");
+}
+
 TEST(PublishedPrecision, WhatIsDeniedIsNotTaken) {
   json record = published_sample();
   record["precision"] = "bf16, no FP8";

@@ -154,7 +154,8 @@ TEST(ImportTorchtitan, ReadsWhatIsExported) {
       {{"strategy.fsdp", "8"},
        {"workload.precision", R"({"matmul": "fp8", "narrow_weights": "gathered"})"},
        {"strategy.offload.optimizer", "cpu"},
-       {"strategy.offload.parameters", "cpu"}}};
+       {"strategy.offload.parameters", "cpu"}},
+      {{"strategy.fsdp", "8"}, {"workload.precision", R"({"matmul": "fp8", "scales": "row"})"}}};
   for (const std::vector<Override>& layout : layouts) {
     std::vector<Override> all = {{"strategy", "{}"}, {"framework", "torchtitan"}};
     all.insert(all.end(), layout.begin(), layout.end());
