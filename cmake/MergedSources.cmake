@@ -10,6 +10,9 @@ option(PLAIT_MERGE_SOURCES "Compile sources in lots: faster from nothing, slower
 if(PLAIT_MERGE_SOURCES)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 40)
+  # A lot is garbage in the end: to look for it meanwhile takes g++ a fifth of its time.
+  target_compile_options(plait_options INTERFACE
+      "$<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1500000>>")
   # What one file of a lot sees of another is no fault of either.
   target_compile_options(plait_options INTERFACE
       "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>>"

@@ -2,21 +2,16 @@
 """The HTML pages in a real browser: each kind is loaded from disk and used. Exit code 77 (skipped)
 where Chromium or its driver is not installed."""
 
-import functools
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 from browser import KEYS, Browser, installed
-from numbers_on_page import FORMATS, written
+from every_page import DOCUMENT, EveryPage
+from numbers_on_page import FORMATS
 from pages import COMMANDS, make_page
 
-DOCUMENT = "JSON.parse(document.getElementById('plait-document').textContent)"
-SHOWN_NUMBERS = """
-for (const d of document.querySelectorAll('details')) d.open = true;
-return [...document.querySelectorAll('[data-path]')].map(
-    e => [e.dataset.path, e.dataset.format, e.dataset.of ?? '', e.textContent]);"""
 # Zooms in and out, one frame after the other; the time that each drawing took.
 DRAWING_TIMES = """
 const done = arguments[0], canvas = document.querySelector('#timeline-canvas'), times = [];
@@ -30,17 +25,7 @@ requestAnimationFrame(frame);"""
 FRAME_MS = 1000 / 60
 
 
-def of_every_kind(test):
-    """The test on every page of COMMANDS."""
-    @functools.wraps(test)
-    def on_each(self):
-        for name in COMMANDS:
-            with self.subTest(name):
-                test(self, name)
-    return on_each
-
-
-class Pages(unittest.TestCase):
+class Pages(EveryPage, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
@@ -49,15 +34,6 @@ class Pages(unittest.TestCase):
         for name in COMMANDS:
             _, cls.printed[name] = make_page(name, cls.folder)
 
-    def load(self, name, width=1440, height=900, **media):
-        self.browser.size(width, height)
-        self.browser.media(**media)
-        self.browser.log("browser"), self.browser.requests()
-        page = self.folder / f"{name}.html"
-        self.browser.open(page)
-        self.browser.run_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
-        return page
-
     def center(self, selector):
         self.browser.run("document.querySelector(arguments[0]).scrollIntoView("
                          "{block: 'center', behavior: 'instant'})", selector)
@@ -65,40 +41,7 @@ class Pages(unittest.TestCase):
                                 ".getBoundingClientRect(); return [b.x + b.width / 2, "
                                 "b.y + b.height / 2, b.width, b.height]", selector)
 
-    # ---- every kind of page
-
-    @of_every_kind
-    def test_loads_without_errors_and_asks_for_nothing(self, name):
-        page = self.load(name)
-        self.assertEqual(self.browser.log("browser"), [])
-        self.assertEqual(self.browser.requests(), [page.resolve().as_uri()])
-
-    @of_every_kind
-    def test_holds_exactly_what_is_printed_as_json(self, name):
-        self.load(name)
-        self.assertEqual(self.browser.run(f"return {DOCUMENT}.result"), self.printed[name])
-
-    @of_every_kind
-    def test_every_number_shown_is_that_of_the_json(self, name):
-        self.load(name)
-        document = self.browser.run(f"const d = {DOCUMENT}; delete d.timelines; "
-                                    "delete d.memory; delete d.memories; return d")
-        shown = self.browser.run(SHOWN_NUMBERS)
-        self.assertGreater(len(shown), 8)
-        document["result"] = self.printed[name]
-        for pointer, form, whole, text in shown:
-            self.assertEqual(text, written(document, pointer, form, whole), pointer)
-
-    @of_every_kind
-    def test_nothing_unwritable_is_written(self, name):
-        self.load(name)
-        self.browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
-        self.frame()
-        text = self.browser.run("return [...document.querySelectorAll('main :not(pre)')].flatMap("
-                                "e => [...e.childNodes]).filter(n => n.nodeType === 3)"
-                                ".map(n => n.data).join(' ')")
-        for word in ("[object", "undefined", "NaN"):
-            self.assertNotIn(word, text)
+    # ---- the timeline
 
     def test_the_timeline_is_a_table_too(self):
         self.load("run")
@@ -107,66 +50,9 @@ class Pages(unittest.TestCase):
         rows = self.browser.run("return document.querySelectorAll('#timeline details tbody tr').length")
         self.assertGreater(rows, 10)
 
-    @of_every_kind
-    def test_light_and_dark_as_the_system_says_and_as_chosen(self, name):
-        background = "return getComputedStyle(document.body).backgroundColor"
-        self.load(name, scheme="light")
-        light = self.browser.run(background)
-        self.load(name, scheme="dark")
-        dark = self.browser.run(background)
-        self.assertNotEqual(light, dark)
-        self.browser.click("#theme")
-        self.assertEqual(self.browser.run(background), light)
-        self.browser.click("#theme")
-        self.assertEqual(self.browser.run(background), dark)
-        self.browser.run("localStorage.clear()")
-
-    @of_every_kind
-    def test_on_paper_it_is_light_and_without_controls(self, name):
-        self.load(name, scheme="dark")
-        self.browser.media(scheme="dark", print=True)
-        self.frame()
-        theme, nav = self.browser.run(
-            "return [document.documentElement.dataset.theme, "
-            "getComputedStyle(document.querySelector('nav')).display]")
-        self.assertEqual((theme, nav), ("light", "none"))
-        pdf = self.browser.devtools("Page.printToPDF")["data"]
-        self.assertTrue(pdf.startswith("JVBERi"), "a PDF in base64")
-
-    @of_every_kind
-    def test_nothing_is_wider_than_the_window(self, name):
-        for width in (1440, 420, 340):
-            self.load(name, width, 800)
-            wide = self.browser.run("return document.documentElement.scrollWidth")
-            self.assertLessEqual(wide, width, f"at {width}")
-            cut_off = self.browser.run("""return [...document.querySelectorAll('.scroll:has(table)')]
-                .filter(s => s.clientWidth > 0 && s.scrollWidth > s.clientWidth).map(s => s.textContent.slice(0, 60))""")
-            self.assertEqual(cut_off, [], f"tables at {width}")
-
-    @of_every_kind
-    def test_reads_in_order_and_has_a_name_for_everything(self, name):
-        unnamed = """
-            const named = e => e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') ||
-                e.textContent.trim() || e.closest('label');
-            return [...document.querySelectorAll('button, a, input, select, canvas, [role=img]')]
-                .filter(e => !named(e)).map(e => e.outerHTML.slice(0, 90));"""
-        self.load(name)
-        self.assertEqual(self.browser.run(unnamed), [])
-        levels = self.browser.run("return [...document.querySelectorAll('h1, h2, h3')]"
-                                  ".map(h => Number(h.tagName[1]))")
-        self.assertEqual(levels[0], 1)
-        self.assertTrue(all(b - a <= 1 for a, b in zip(levels, levels[1:])), levels)
-        ids = self.browser.run("return [...document.querySelectorAll('[id]')].map(e => e.id)")
-        self.assertEqual(len(ids), len(set(ids)))
-
-    # ---- the timeline
-
     def view(self):
         return self.browser.run("const d = document.querySelector('#timeline-canvas').dataset; "
                                 "return [Number(d.from), Number(d.to)]")
-
-    def frame(self):
-        self.browser.run_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def test_the_timeline_zooms_and_pans_by_keyboard(self):
         self.load("run")
