@@ -13,13 +13,14 @@ Quality quality(bool measured, double band) {
   return measured ? Quality{Provenance::kFitted, band} : Quality{Provenance::kExtrapolated, 0.25};
 }
 
-/// A fit at the group's own links: `links` times as fast as those that were measured.
-Cost scaled(const FittedTime& time, const Path& path, double links, const Device& device,
-            Quality fit) {
+/// A fit at the group's own links: those that bound it are `links` times as fast as those that were
+/// measured.
+Cost scaled(const FittedTime& time, const Path& path, LinkClass bound, double links,
+            const Device& device, Quality fit) {
   Cost cost;
   cost.share[kLaunchOverhead] = time.start * launch_ratio(device);
   cost.share[latency_of(path.outermost())] = time.hops * latency_ratio(path);
-  cost.share[bandwidth_of(path.link)] = time.transfer / links;
+  cost.share[bandwidth_of(bound)] = time.transfer / links;
   cost.provenance = fit.provenance;
   cost.band = fit.band;
   return cost;
@@ -32,7 +33,8 @@ constexpr double kMostMeasured = 8;
 Cost island_cost(const ProtocolFit& fit, const NcclGroup& g, Bytes bytes,
                  const GroupPlacement& group, const Device& device) {
   const double links = group.intra.bandwidth / fitted_link_rate(g.generation);
-  return scaled(island_time(fit, g, bytes), group.intra, links, device, quality(true, 0.08));
+  return scaled(island_time(fit, g, bytes), group.intra, group.intra.link, links, device,
+                quality(true, 0.08));
 }
 
 // All-reduces of about 1 MB and more (all but LL) over islands of at least 8 Hoppers.
@@ -49,7 +51,8 @@ Cost fabric_cost(const NcclGroup& g, Bytes bytes, const GroupPlacement& group,
   const double links = ring_channels(g, Speeds::kContinuous).total() / (kFabricGbps * 1e9);
   const bool fitted =
       g.generation == Generation::kHopper && g.per_node == 8 && g.nodes >= 4 && g.nodes <= 128;
-  return scaled(fabric_time(fabric_fit(), g, bytes), group.inter, links, device,
+  const LinkClass bound = network_bounds(g) ? group.inter.link : group.intra.link;
+  return scaled(fabric_time(fabric_fit(), g, bytes), group.inter, bound, links, device,
                 quality(fitted, 0.1));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 
 #include "costmodel/nccl_tuning.h"
@@ -60,7 +61,20 @@ Channels duplicated(Channels c, Generation generation) {
   return {2 * c.count, c.speed / 2};
 }
 
+/// What links within an island leave each ring over several of them. Over NVLink a member passes
+/// all rings on but the one that leaves through its own NIC; over PCIe that one crosses the same
+/// links.
+double speed_inside(const NcclGroup& group) {
+  if (group.per_node <= 1) return std::numeric_limits<double>::infinity();
+  const bool nvlink = group.intra_link == LinkClass::kNvlink;
+  return group.intra / (nvlink ? group.per_node - 1 : group.per_node);
+}
+
 }  // namespace
+
+bool network_bounds(const NcclGroup& group) {
+  return group.nodes > 1 && group.inter <= speed_inside(group);
+}
 
 Channels ring_channels(const NcclGroup& group, Speeds speeds) {
   if (group.nodes <= 1) {
@@ -68,14 +82,9 @@ Channels ring_channels(const NcclGroup& group, Speeds speeds) {
         duplicated(best_split(intra_ladder(group.generation), group.intra), group.generation);
     return speeds == Speeds::kLadder ? found : Channels{found.count, group.intra / found.count};
   }
-  // One ring per NIC that the group can use. Over NVLink a member passes all of them on but the one
-  // that leaves through its own NIC; over PCIe that one crosses the same links.
+  // One ring per NIC that the group can use.
   const auto rings = std::max(1, static_cast<int>(group.per_node));
-  double speed = group.inter;
-  if (group.per_node > 1) {
-    const bool nvlink = group.intra_link == LinkClass::kNvlink;
-    speed = std::min(speed, group.intra / (nvlink ? group.per_node - 1 : group.per_node));
-  }
+  double speed = std::min(group.inter, speed_inside(group));
   if (speeds == Speeds::kLadder) speed = step_below(inter_ladder(group.generation), speed);
   return duplicated({std::min(rings, kMaxRings), speed * rings / std::min(rings, kMaxRings)},
                     group.generation);

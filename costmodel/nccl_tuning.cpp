@@ -95,7 +95,7 @@ NcclOption ring(const NcclGroup& g, const Channels& channels, Bytes bytes, std::
           .intra_latency = us(stretch * (steps - net_steps) * hop),
           .inter_latency = us(stretch * net_steps * net),
           .bandwidth = BytesPerSecond(bus * g.ranks / steps),
-          .inter_bound = g.nodes > 1};
+          .inter_bound = network_bounds(g)};
 }
 
 NcclOption tree(const NcclGroup& g, const Channels& channels, std::size_t p) {
@@ -113,7 +113,7 @@ NcclOption tree(const NcclGroup& g, const Channels& channels, std::size_t p) {
           .intra_latency = us(2 * (g.per_node - 1) * intra_hop(g).tree[p]),
           .inter_latency = us(2 * log2_floor(g.nodes) * kNetHop.tree[p]),
           .bandwidth = BytesPerSecond(bus / 2),
-          .inter_bound = g.nodes > 1};
+          .inter_bound = network_bounds(g)};
 }
 
 // Reduction and multicast in the NVSwitch.
@@ -148,7 +148,7 @@ NcclOption nvls_tree(const NcclGroup& g, const Channels& rings, Speeds speeds) {
       .intra_latency = us(kNvlinkHop.nvls_tree),
       .inter_latency = us(2 * log2_floor(g.nodes) * kNetHop.nvls_tree),
       .bandwidth = BytesPerSecond(speeds == Speeds::kLadder ? counted : std::min(counted, carried)),
-      .inter_bound = between <= inside || carried < counted};
+      .inter_bound = network_bounds(g) && (between <= inside || carried < counted)};
 }
 
 // Parallel aggregated trees: one member per node.

@@ -37,6 +37,8 @@ struct Channels {
   double total() const { return count * speed; }
 };
 Channels ring_channels(const NcclGroup& group, Speeds speeds);
+/// Rings over several islands are as fast as the network lets them, and not their links within one.
+bool network_bounds(const NcclGroup& group);
 Channels nvls_channels(const NcclGroup& group, Speeds speeds);
 /// Thread blocks that NCCL launches for large messages, each of which owns buffers.
 int communicator_channels(const NcclGroup& group);

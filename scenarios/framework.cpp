@@ -48,6 +48,12 @@ bool has_fp16_weights(const Json& root) {
   return weights != nullptr && weights->is(Json::Kind::kText) && weights->text() == "fp16";
 }
 
+/// The framework that `document` names; nullptr: none, or what is refused later.
+const Framework* framework_of(const JsonDocument& document) {
+  const Json* name = document.root().find("framework");
+  return name != nullptr && name->is(Json::Kind::kText) ? find_framework(name->text()) : nullptr;
+}
+
 const std::string& value_for(const FrameworkDefault& d, const Json& root) {
   return !d.value_with_fp16.empty() && has_fp16_weights(root) ? d.value_with_fp16 : d.value;
 }
@@ -78,10 +84,8 @@ const Framework* find_framework(std::string_view name) {
 
 std::vector<std::string> fill_in_framework(JsonDocument& document) {
   std::vector<std::string> out;
-  const Json* name = document.root().find("framework");
-  if (name == nullptr || !name->is(Json::Kind::kText)) return out;  // a wrong type is refused later
-  const Framework* found = find_framework(name->text());
-  if (found == nullptr) return out;  // the same
+  const Framework* found = framework_of(document);
+  if (found == nullptr) return out;
   for (const FrameworkDefault& d : found->defaults) {
     if (says(document.root(), scenario_shape(), d.path) || !applies(d, document.root())) continue;
     apply_override(document, scenario_shape(), d.path, value_for(d, document.root()),
@@ -89,6 +93,13 @@ std::vector<std::string> fill_in_framework(JsonDocument& document) {
     out.push_back(d.path);
   }
   return out;
+}
+
+std::vector<std::string> deciding_sizes(const JsonDocument& document, const std::string& path) {
+  const Framework* found = framework_of(document);
+  if (found == nullptr || says(document.root(), scenario_shape(), path)) return {};
+  const auto of_path = std::ranges::find(found->defaults, path, &FrameworkDefault::path);
+  return of_path == found->defaults.end() ? std::vector<std::string>() : of_path->where_split;
 }
 
 }  // namespace plait

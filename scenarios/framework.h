@@ -17,7 +17,7 @@ struct FrameworkDefault {
   std::string value;            // JSON text
   std::string source;           // why the framework does so
   std::string value_with_fp16;  // JSON text: where weights are fp16; empty: `value` there too
-  /// Sizes of which one has to be above 1 for it; none: always. An open size ("auto") is not.
+  /// Sizes of which one has to be above 1 for it; none: always. Of a search each layout decides.
   std::vector<std::string> where_split;
   /// Fields beside any of which it does not hold: adapters have other optimizers.
   std::vector<std::string> where_absent;
@@ -45,5 +45,9 @@ const Framework* find_framework(std::string_view name);
 /// Puts what the framework does that `document` names where it does not say itself, and returns the
 /// paths of what it put there.
 std::vector<std::string> fill_in_framework(JsonDocument& document);
+
+/// Sizes of which one above 1 makes the framework's default of `path` hold, where `document` does
+/// not say the field itself; empty: no sizes decide.
+std::vector<std::string> deciding_sizes(const JsonDocument& document, const std::string& path);
 
 }  // namespace plait

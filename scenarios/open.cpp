@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "core/parse_number.h"
+#include "scenarios/framework.h"
 #include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
 
@@ -153,6 +154,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   out.scenario = read_scenario(std::move(document), file);
   out.scenario.strategy.mesh[Axis::kPp] = given_size(out, Axis::kPp);
   out.scenario.placement_rule.stages_per_node = stages_per_node;
+  out.scenario.overlap_ends_with = deciding_sizes(*out.scenario.source, "strategy.data.overlap");
   require_training(out.scenario);
   refuse_parameter_server(out.scenario);
   return out;

@@ -132,8 +132,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.expert_gates = part.expert_gates, out.expert_dispatch = part.expert_dispatch;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
-  // A framework's habit where weights are sharded; idle_fields says where they are not.
-  out.keep_weight_shard = part.keep_weight_shard && part.zero_stage == 3;
+  out.keep_weight_shard = part.keep_weight_shard;
   out.pipeline = part.pipeline;
   out.pipeline.stage_tp = part.stage_tp;
   out.recompute = part.recompute;

@@ -43,6 +43,9 @@ struct Scenario {
   std::optional<Serving> serving;    // what `plait serve` runs
   std::optional<Training> training;  // of which the workload is a step
   Strategy strategy;
+  /// Of a search: sizes ("strategy.tp") of which one above 1 ends strategy.data.overlap, as the
+  /// framework has it.
+  std::vector<std::string> overlap_ends_with;
   Kernels kernels;  // how the framework runs ops
   FrameworkMemory memory;
   Cluster cluster;

@@ -21,12 +21,21 @@ Evaluation with_memory(SimTime step, const std::vector<StageUse>& uses, const Sc
   return out;
 }
 
+bool splits(const Layout& layout, const std::vector<std::string>& sizes) {
+  return std::ranges::any_of(settings_of(layout), [&sizes](const auto& set) {
+    return set.second != "1" && std::ranges::count(sizes, set.first) > 0;
+  });
+}
+
 }  // namespace
 
 Scenario with_layout(const Scenario& scenario, const Layout& layout) {
   Scenario out = scenario;
   out.strategy = strategy_of(layout, scenario.strategy);
   out.workload.micro_batch = layout.micro_batch;
+  // Bounds may count the overlap, which makes no step longer.
+  const std::vector<std::string>& serial = scenario.overlap_ends_with;
+  if (!serial.empty() && splits(layout, serial)) out.strategy.data.overlap = false;
   const PlacementRule& rule = scenario.placement_rule;
   if (!rule.any()) return out;
   Placement placement =

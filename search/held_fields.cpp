@@ -31,7 +31,7 @@ std::vector<HeldField> held_fields(const OpenScenario& open, const Space& space)
   } fields[] = {
       {"strategy.fsdp_options.prefetch", shards && space.prefetch.size() < 2},
       {"strategy.keep_weight_shard", shards && space.keep_weight_shard.size() < 2},
-      {"strategy.data.overlap", replicas},
+      {"strategy.data.overlap", replicas && s.overlap_ends_with.empty()},
       {"strategy.tensor.overlap", has_several(space.tp)},
       {"strategy.context.kind", cuts_sequences && s.model.recurrent_layers() == 0},
       {"strategy.expert_dispatch", exchanges},

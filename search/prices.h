@@ -53,11 +53,25 @@ class Prices {
   }
   PricedOp of(const Compute& op) const {
     const SimTime adding = least(op);
-    const auto* product = std::get_if<MatMul>(&op);
-    if (product == nullptr || product->pass != Pass::kWeightGrad) return {{adding, adding}};
-    MatMul writing = *product;
-    writing.accumulate = false, writing.out = written_;
-    return {{least(writing), adding}};
+    const std::optional<Compute> writing = written_alone(op);
+    return {{writing ? least(*writing) : adding, adding}};
+  }
+  /// The op where it writes gradients that it adds to others here; nothing where it has none.
+  std::optional<Compute> written_alone(Compute op) const {
+    if (auto* product = std::get_if<MatMul>(&op)) {
+      if (product->pass != Pass::kWeightGrad) return std::nullopt;
+      product->accumulate = false, product->out = written_;
+      return op;
+    }
+    if (auto* table = std::get_if<Embedding>(&op)) {
+      if (table->pass == Pass::kForward) return std::nullopt;
+      table->accumulate = false;
+      return op;
+    }
+    auto* cast = std::get_if<Cast>(&op);
+    if (cast == nullptr || !cast->accumulate) return std::nullopt;
+    cast->accumulate = false, cast->to = written_;
+    return op;
   }
   SimTime least(const Compute& op) const {
     const Cluster& cluster = groups_.cluster();

@@ -14,8 +14,7 @@ bool contains(const std::vector<std::string>& paths, const std::string& path) {
 
 /// What a scenario that does not name the field has by itself depends on sizes of the layout.
 bool depends_on_sizes(const std::string& path, const Scenario& s) {
-  return !s.framework.empty() || path == "strategy.zero_stage" ||
-         path == "strategy.keep_weight_shard";
+  return !s.framework.empty() || path == "strategy.zero_stage";
 }
 
 /// The scenario has the value without being told.

@@ -11,7 +11,7 @@ Seconds at(const std::vector<SimTime>& sorted, double q) {
   const auto below = static_cast<std::size_t>(place);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   const double part = place - std::floor(place);
-  return to_seconds(sorted[below]) * (1 - part) + to_seconds(sorted[above]) * part;
+  return Seconds(std::lerp(to_seconds(sorted[below]).value, to_seconds(sorted[above]).value, part));
 }
 
 /// Requests that `chosen` accepts.

@@ -8,9 +8,10 @@
 namespace plait {
 namespace {
 
-constexpr double kBehind = 0.05;  // of what arrives, that may stay unanswered
+constexpr double kLeft = 0.05;  // of what arrives, that may stay unanswered
 
-enum class Verdict : std::uint8_t { kHeld, kMissed, kTooShort };
+/// Behind: more stays unanswered than the draw explains.
+enum class Verdict : std::uint8_t { kHeld, kMissed, kBehind, kTooShort };
 
 /// Of conversations, one request each by default.
 struct Course {
@@ -61,9 +62,9 @@ Verdict keeps_up(const Service& service, Seconds window) {
     came += s.arrival > middle && s.arrival <= end ? 1 : 0;
     went += s.finish > middle && s.finish <= end ? 1 : 0;
   }
-  if (came - went <= kBehind * came) return Verdict::kHeld;
+  if (came - went <= kLeft * came) return Verdict::kHeld;
   const double chance = 3 * std::sqrt(came);  // three standard deviations of so many arrivals
-  return came - went > chance ? Verdict::kMissed : Verdict::kTooShort;
+  return came - went > chance ? Verdict::kBehind : Verdict::kTooShort;
 }
 
 bool attains(const std::vector<Request>& requests, const Service& service, const Slo& slo) {
@@ -79,7 +80,7 @@ Verdict judged(const std::vector<Request>& requests, const Service& service, con
   if (!attains(requests, service, slo)) return Verdict::kMissed;
   const Course course = course_of(requests, service);
   const double generate = load.rate_per_s * course.generating.value;  // at a time
-  if (generate > static_cast<double>(places) * (1 + kBehind)) return Verdict::kMissed;
+  if (generate > static_cast<double>(places) * (1 + kLeft)) return Verdict::kMissed;
   const Seconds takes = course.wait + course.answered;
   if (course.window < takes * kWindows) return Verdict::kTooShort;
   return keeps_up(service, course.window);
@@ -92,13 +93,18 @@ Sustained sustains(Load load, const Slo& slo, std::int64_t places,
   const double answer = mean_answer(load) + 32;  // tokens, and as much as a request takes besides
   const std::int64_t most = std::min(
       kMostRequests, static_cast<std::int64_t>(static_cast<double>(kMostAnswered) / answer));
-  while (true) {
+  for (bool was_behind = false;;) {
     const std::vector<Request> requests = draw_requests(load);
     const Verdict verdict = judged(requests, serve(requests, load), load, slo, places);
-    if (verdict != Verdict::kTooShort) {
-      return {.held = verdict == Verdict::kHeld, .count = load.count};
+    if (verdict == Verdict::kHeld) return {.held = true, .count = load.count};
+    const bool behind = verdict == Verdict::kBehind, last = load.count >= most;
+    // Arrivals come in bursts, which the next ones make up for: a machine that is too slow stays
+    // behind.
+    if (verdict == Verdict::kMissed || (behind && (was_behind || last))) {
+      return {.count = load.count};
     }
-    if (load.count >= most) return {.undecided = true, .count = load.count};
+    if (last) return {.undecided = true, .count = load.count};
+    was_behind = behind;
     load.count = std::min(2 * load.count, most);
   }
 }

@@ -5,7 +5,8 @@
 //   too many requests miss a limit (more of them would not miss less),
 //   rate * (mean time from first token to last) > places    (Little 1961: so many would generate),
 //   what is unanswered grows from the middle of the arrivals to their end by more than a
-//   twentieth of what came then, and by more than chance explains.
+//   twentieth of what came then, and by more than chance explains, in two loads of which the second
+//   is twice the first: a burst at the end of one is in the middle of the other.
 // Long enough: arrivals last kWindows times what a conversation takes, from the wait of those who
 // came first to its last token.
 

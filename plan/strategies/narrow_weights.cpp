@@ -54,9 +54,9 @@ void require_fp8(const Precision& p) {
 }
 
 void require_place(const Strategy& s) {
-  const char* const other = s.parameter_server.any() ? "parameter_server"
-                            : s.offload.state()      ? "offload"
-                            : s.keep_weight_shard    ? "keep_weight_shard"
+  const char* const other = s.parameter_server.any()                   ? "parameter_server"
+                            : s.offload.state()                        ? "offload"
+                            : s.keep_weight_shard && s.zero_stage == 3 ? "keep_weight_shard"
                             : s.zero_plus_plus.secondary_shard || s.zero_plus_plus.quantized_weights
                                 ? "zero_plus_plus"
                                 : nullptr;

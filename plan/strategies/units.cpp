@@ -211,10 +211,6 @@ void require_sharding(const Draft& d) {
                   "strategy.data.all_reduce", "strategy.zero_stage 0 or 1",
                   "remove strategy.data.all_reduce, or set strategy.zero_stage to 1");
   }
-  if (d.strategy.keep_weight_shard && stage != 3) {
-    throw refusal("S023", "keep_weight_shard goes with zero_stage 3", "strategy.keep_weight_shard",
-                  "strategy.zero_stage = 3", "remove strategy.keep_weight_shard");
-  }
 }
 
 /// Lower halves of the master weights complete the weights that a rank has.

@@ -21,9 +21,12 @@ void write_mesh(ExportDraft& d) {
   const Replicas r = replicas_of(d.scenario.strategy);
   const std::int64_t cp = mesh.size_of(kContextAxes);
   const bool splits = mesh.size_of(kTensorAxes) * cp > 1;
-  // parallelism_config.py refuses tp and cp together with plain replicas, and has no pp.
+  const bool several = splits || (r.dp > 1 && r.fsdp > 1);
+  // parallelism_config.py refuses tp and cp together with plain replicas, has no pp, and no ep
+  // among the sizes whose product is num_processes.
   if (mesh[Axis::kPp] > 1 || (splits && r.dp > 1 && r.fsdp == 1)) return;
-  if (splits || (r.dp > 1 && r.fsdp > 1)) {
+  if (several && mesh[Axis::kEp] > 1) return;
+  if (several) {
     d.section("parallelism_config");
     d.set("parallelism_config_dp_replicate_size", r.dp);
     d.set("parallelism_config_dp_shard_size", r.fsdp);

@@ -22,7 +22,41 @@ class SearchSays(CommandTest):
     def expect_run_predicts(self, row, file, *sets):
         words = words_of({**row["machine"], **row["settings"]})
         report = self.run_ok("run", file, *sets, *words, "--format", "json").json()
-        self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+        for key in ("step_time_s", "peak_memory_bytes"):
+            self.assertEqual(report[key], row["report"][key], key)
+
+    def test_rows_have_what_the_framework_does_by_their_sizes(self):
+        # The profiles with habits that go by the split, and settings under which they matter:
+        # shards of weights, sums over replicas and gradients that are not reduced meanwhile.
+        short = ("--set", "strategy={}", "--set", "workload.sequence_length=2048")
+        for framework, *sets in (
+            ("deepspeed-zero3", "strategy.zero_stage=[1,3]", "strategy.fsdp=[8]",
+             "strategy.dp=[2]"),
+            ("megatron-core", "strategy.zero_stage=[1,3]", "strategy.fsdp=[8]", "strategy.dp=[2]"),
+            ("megatron-lm", "strategy.zero_stage=[2,3]", "strategy.fsdp=[8]", "strategy.dp=[2]"),
+            ("megatron-core", "strategy.zero_stage=[3]"),
+            ("oneflow", "strategy.tp=[1,2]", "strategy.dp=auto", "strategy.recompute=full"),
+            ("oneflow", "strategy.tp=2", "strategy.recompute=[full]"),
+        ):
+            words = [w for s in (f"framework={framework}", *sets) for w in ("--set", s)]
+            rows = self.search(HYBRID, *short, *words)["best"]
+            self.assertTrue(rows, words)
+            for row in rows:
+                with self.subTest(words=words, settings=row["settings"]):
+                    self.expect_run_predicts(row, HYBRID, *short, *words)
+
+    def test_what_would_fit_takes_what_it_says(self):
+        # DeepSpeed keeps a shard of the weights beside the optimizer's where weights are sharded.
+        sets = [w for s in ("framework=deepspeed-zero3", "strategy={}", "strategy.zero_stage=1",
+                            "workload.sequence_length=5120") for w in ("--set", s)]
+        none = plait("check", HYBRID, *sets, "--format", "json")
+        self.assertEqual(none.code, 1, none.err)
+        cures = none.json()["changes_that_fit"]
+        self.assertIn({"strategy.zero_stage": "3"}, [c["set"] for c in cures])
+        for cure in cures:
+            words = words_of(cure["set"])
+            fits = self.run_ok("check", HYBRID, *sets, *words, "--format", "json").json()
+            self.assertEqual(fits["peak_memory_bytes"], cure["peak_memory_bytes"], cure)
 
     def test_a_value_that_is_searched_all_the_same_is_told(self):
         told = plait("search", TINY, "--set", "strategy.tp=4", "--best", "1").err

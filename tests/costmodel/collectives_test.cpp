@@ -204,6 +204,28 @@ TEST(Collectives, PcieGroupsSpendTheirTimeOnPcie) {
   EXPECT_EQ(c.cost.share[bandwidth_of(LinkClass::kNvlink)], Seconds());
 }
 
+// Eight rings cross the PCIe links of each member, whose eighth is less than a NIC's 50 GB/s: what
+// bounds them is PCIe, and a faster NIC saves nothing. Where each member has an island to itself it
+// is the other way round.
+TEST(Collectives, RingsOverIslandsSpendTheirTimeOnWhatBoundsThem) {
+  for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter}) {
+    for (const std::int64_t members : {8, 1}) {
+      GroupPlacement g = islands(a100(), 4, members);
+      g.intra = {LinkClass::kPcie, BytesPerSecond(31.5e9), Seconds(0.8e-6), 3};
+      const auto bytes_take = [&] { return cost_of(kind, kGiB, g, a100()).cost; };
+      const Cost cost = bytes_take();
+      const Resource bound = bandwidth_of(members > 1 ? LinkClass::kPcie : LinkClass::kInfiniband);
+      const Resource other = bandwidth_of(members > 1 ? LinkClass::kInfiniband : LinkClass::kPcie);
+      EXPECT_EQ(cost.share[other], Seconds());
+      (members > 1 ? g.inter : g.intra).bandwidth *= 1.001;
+      EXPECT_EQ(bytes_take().total(), cost.total());
+      (members > 1 ? g.intra : g.inter).bandwidth *= 1.001;
+      const double saved = cost.share[bound].value * (1 - 1 / 1.001);
+      EXPECT_NEAR((cost.total() - bytes_take().total()).value, saved, 1e-6 * saved);
+    }
+  }
+}
+
 TEST(Collectives, ProcessorsUseMessages) {
   const GroupPlacement g = islands(cpu(), 4, 1);
   const CollectiveCost small = cost_of(kAllReduce, 8, g, cpu());

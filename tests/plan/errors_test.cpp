@@ -229,14 +229,6 @@ TEST(Refused, ShardingOverOneRank) {
   }
 }
 
-TEST(Refused, WeightShardWithoutShardedWeights) {
-  Input in;
-  in.strategy = split({.dp = 2}, 2);
-  in.strategy.keep_weight_shard = true;
-  in.workload = tiny_workload(2);
-  expect_refused(in, "S023", "strategy.keep_weight_shard");
-}
-
 TEST(Refused, AllReducedGradientsThatAreSharded) {
   Input in;
   in.strategy = split({.dp = 2}, 2);

@@ -74,6 +74,13 @@ RC_GTEST_PROP(Bounds, NothingWithMegatronsSoftmaxIsFasterOrSmaller, ()) {
   expect_bounded(c, 40, {}, {.softmax = SoftmaxKernel::kMegatron});
 }
 
+// Sums of gradients that are kernels of their own are those of gradients that stay whole.
+RC_GTEST_PROP(Bounds, NothingWithKernelsOfAutogradIsFasterOrSmaller, ()) {
+  Case c = searchable();
+  c.model.vocab *= 64;
+  expect_bounded(c, 40, {}, {.gradient_sum = Fusion::kEager, .table_gradient = Fusion::kEager});
+}
+
 RC_GTEST_PROP(Bounds, NothingWithZeroPlusPlusIsFasterOrSmaller, ()) {
   expect_bounded(searchable([](const Case& one) { return one.strategy.zero_plus_plus.any(); }), 40);
 }
@@ -112,6 +119,28 @@ TEST(Bounds, WalkLayoutsOfOtherStagesInGroupsOfTheirOwn) {
   };
   EXPECT_EQ(closer(4, 16), closer(4, 0));
   EXPECT_NE(closer(2, 16), closer(2, 0));
+}
+
+// A shard of the table's gradient is of one microbatch, which is not added to others: on one GPU's
+// share of a small model with a large vocabulary the sum is what a bound may not count.
+TEST(Bounds, CountNoSumOfATableWhoseGradientIsSharded) {
+  for (const char* precision : {"bf16", R"({"weights": "fp32", "autocast": "bf16"})"}) {
+    const Scenario s = load_scenario(
+        std::string(PLAIT_SOURCE_DIR) + "/scenarios/llama/llama-3.1-8b-8xh100-fsdp.json",
+        {{"model", R"({"preset": "gemma-2-9b", "layers": 2})"},
+         {"workload.sequence_length", "2048"},
+         {"workload.precision", precision},
+         {"strategy.zero_stage", "2"},
+         {"strategy.recompute", "none"},
+         {"kernels.table_gradient", "eager"},
+         {"interference", "false"}});
+    const CostModel costs{.host = s.host, .kernels = s.kernels};
+    const Layout layout = layout_of(s.strategy, s.workload);
+    Bounds bounds(s, costs);
+    bounds.prepare(std::vector{layout}, 1);
+    EXPECT_LE(bounds(layout)->step, evaluate(s, costs, layout, kNoLimit)->step) << precision;
+    EXPECT_LE(bounds.closer(layout), evaluate(s, costs, layout, kNoLimit)->step) << precision;
+  }
 }
 
 // They are worth having: on a machine without surprises they come close.

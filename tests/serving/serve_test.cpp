@@ -213,6 +213,15 @@ TEST(Requests, LengthsStayWithinTheirSpread) {
   EXPECT_NEAR(static_cast<double>(sum) / 1000, 100, 2);
 }
 
+// To the last digit: rounding would put the 95th percentile below the 90th.
+TEST(Quantiles, OfTimesThatAreAlikeAreTheseTimes) {
+  const SimTime alike = 50'367'656'884;  // picoseconds
+  const Quantiles q = quantiles(std::vector<SimTime>(150, alike));
+  for (const Seconds each : {q.p50, q.p90, q.p95, q.p99, q.most}) {
+    EXPECT_EQ(each, to_seconds(alike));
+  }
+}
+
 // numpy.percentile([1, 2, 3, 4], [50, 90, 95, 99]) = 2.5, 3.7, 3.85, 3.97
 TEST(Quantiles, LieBetweenOrderStatistics) {
   const Quantiles q = quantiles({4 * kMs, kMs, 3 * kMs, 2 * kMs});

@@ -96,6 +96,24 @@ Service at_once(const std::vector<Request>& requests, const Load&) {
   return out;
 }
 
+// Of 400 requests in 100 s those of the last 21 s wait: some 84 are unanswered at the end and 40 in
+// the middle, where chance explains 3 sqrt(200) = 42 more. Of 800 none wait: a burst, and not a
+// machine that is too slow.
+TEST(Sustained, OneLoadThatEndsBehindIsTriedTwiceAsLong) {
+  constexpr SimTime kLate = 21'000'000'000'000;  // 21 s in picoseconds
+  const auto serve = [](const std::vector<Request>& requests, const Load& load) {
+    Service out = at_once(requests, load);
+    for (Served& s : out.requests) {
+      const bool waits = requests.size() == 400 && s.arrival > requests.back().arrival - kLate;
+      if (waits) s.finish = s.arrival + kLate;
+    }
+    return out;
+  };
+  const Sustained s = sustains(at(4, 400), nothing_misses(), 10'000, serve);
+  EXPECT_TRUE(s.held);
+  EXPECT_GE(s.count, 800);
+}
+
 // Requests that take longer than 1e5 arrivals last.
 TEST(Sustained, WhatNoLoadLastsLongEnoughForIsSaid) {
   const Sustained s = sustains(at(1e5, 10'000), nothing_misses(), 10'000'000, at_once);

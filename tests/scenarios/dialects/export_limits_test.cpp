@@ -141,6 +141,21 @@ TEST(ExportAccelerate, ListsWhatDeepSpeedDoesOtherwise) {
             "strategy.data.overlap = true;");
 }
 
+// parallelism_config.py refuses sizes whose product is not the number of processes, and has none
+// for experts.
+TEST(ExportAccelerate, NamesNoSizesBesideExpertParallelism) {
+  const auto sizes = [](const char* dp, const char* fsdp, const char* ep) {
+    const Scenario s =
+        scenario_at("gpt-oss/gpt-oss-20b-8xh100-fsdp",
+                    {{"strategy.dp", dp}, {"strategy.fsdp", fsdp}, {"strategy.ep", ep}});
+    const Settings out = plait::settings_of(s, Dialect::kAccelerate, Launcher::kNone);
+    EXPECT_TRUE(ep == std::string("1") || lists(out, std::string("strategy.ep = ") + ep));
+    return value_of(out, "parallelism_config_dp_shard_size");
+  };
+  EXPECT_EQ(sizes("2", "4", "1"), "4");
+  EXPECT_EQ(sizes("2", "2", "2"), "-");
+}
+
 TEST(ExportAccelerate, OtherAxesBesideShardedStateAreRefused) {
   const auto told = [](const std::vector<Override>& changes) {
     try {
