@@ -53,7 +53,6 @@ std::vector<Field<MatMul>> fields(const MatMul*) {
           dtype("out", &T::out),
           flag("accumulate", &T::accumulate),
           flag("bias", &T::bias),
-          flag("rescaled", &T::rescaled),
           field("weights", &T::weights, format_rule(), "")};
 }
 std::vector<Field<Attention>> fields(const Attention*) {
