@@ -9,18 +9,32 @@
 namespace plait {
 namespace {
 
-// Of the fitted transfer, sent to the n-1 others of an island, the part that goes to the group's
-// own island. LL's is as long as a pair's channels take, on whatever link, unless all pairs fill
-// it; Simple's goes by the rate of the link.
-Seconds inside_time(const ProtocolFit& line, const NcclGroup& g, Bytes bytes, const Path& path) {
-  if (g.per_node <= 1) return {};
-  NcclGroup own = g;
-  own.ranks = g.per_node;
-  const Bytes kept(
-      static_cast<std::int64_t>(static_cast<double>(bytes.value) * g.per_node / g.ranks));
-  const Seconds measured = island_time(line, own, kept).transfer;
+/// Of the part of all_to_all that stays in the group's own island: the group, its bytes.
+struct Inside {
+  NcclGroup group;
+  Bytes bytes;
+};
+Inside inside_of(const NcclGroup& g, Bytes bytes) {
+  Inside out{
+      g, Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value) * g.per_node / g.ranks))};
+  out.group.ranks = g.per_node;
+  return out;
+}
+
+// By LL a message takes what the channels of its pair do, which wait for flags as often as it has
+// pieces, and no less than the link that all pairs share.
+Seconds pair_time(const ProtocolFit& line, const Inside& in, const Path& path) {
+  if (line.protocol != Protocol::kLl || in.group.ranks <= 1) return {};
+  return island_time(line, in.group, in.bytes).transfer * latency_ratio(path);
+}
+
+// Sent to the n-1 others of an island. Over PCIe the fitted rate gives way to the link's.
+Seconds link_time(const ProtocolFit& line, const Inside& in, const Path& path) {
+  const NcclGroup& g = in.group;
+  if (g.ranks <= 1) return {};
   if (line.protocol == Protocol::kLl)
-    return std::max(measured, kept / BytesPerSecond(g.intra) * ((own.ranks - 1) / own.ranks));
+    return in.bytes / BytesPerSecond(g.intra) * ((g.ranks - 1) / g.ranks);
+  const Seconds measured = island_time(line, g, in.bytes).transfer;
   return path.link == LinkClass::kNvlink
              ? measured * (fitted_link_rate(g.generation) / path.bandwidth)
              : measured * (line.rate_gbps * 1e9 / g.intra);
@@ -32,7 +46,9 @@ constexpr double kNetworkStartUs = 18;
 
 Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
                const GroupPlacement& group, const Device& device) {
-  const Seconds inside = inside_time(line, g, bytes, group.intra);
+  const Inside part = inside_of(g, bytes);
+  const Seconds pairs = pair_time(line, part, group.intra),
+                inside = link_time(line, part, group.intra);
   const Seconds outside = g.nodes > 1
                               ? bytes / BytesPerSecond(g.inter) * ((g.ranks - g.per_node) / g.ranks)
                               : Seconds();
@@ -44,8 +60,11 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
   if (g.nodes > 1)
     cost.share[latency_of(group.inter.outermost())] +=
         us(kNetworkStartUs + line.step_us * (g.ranks - g.per_node)) * latency_ratio(group.inter);
-  cost.share[bandwidth_of(outside > inside ? group.inter.link : group.intra.link)] +=
-      std::max(inside, outside);
+  const Seconds links = std::max(inside, outside);
+  if (pairs > links)
+    cost.share[latency_of(group.intra.link)] += pairs;
+  else
+    cost.share[bandwidth_of(outside > inside ? group.inter.link : group.intra.link)] += links;
   const bool measured = g.nodes <= 1 && g.ranks <= 8 && group.intra.link == LinkClass::kNvlink &&
                         g.generation != Generation::kCdna;
   cost.provenance = measured ? Provenance::kFitted : Provenance::kExtrapolated;
