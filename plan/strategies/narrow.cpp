@@ -42,6 +42,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "plan/refusal.h"
 #include "plan/strategies/draft.h"
@@ -94,11 +95,12 @@ class NarrowRewrite {
   struct Copies {
     TensorId rows, columns;
   };
+  using LocalKey = std::tuple<TensorId, std::int16_t, std::string>;  // what is cast, and how
 
   void rewrite(Block& block) {
     std::vector<Op> ops = std::move(block.ops);
     block.ops.clear();
-    block_ = &block, local_.clear(), turned_.clear();
+    block_ = &block, local_.clear();
     for (Op& op : ops) {
       // Transformer Engine knows the linear layers alone, not the router.
       MatMul* g = body_of<MatMul>(op);
@@ -110,24 +112,15 @@ class NarrowRewrite {
       block.ops.push_back(std::move(op));
     }
   }
+  /// Turned: what runs along k is not the last dimension.
   void read_by_rows(MatMul& g, Op& op) {
     g.in = to_;
     g.rescaled = g.pass != Pass::kForward;
     for (std::size_t i = 0; i < 2; ++i) {
       const bool turned = g.pass == Pass::kWeightGrad || (i == 1 && g.pass == Pass::kInputGrad);
-      op.operands[i] = {by_rows(op.operands[i], turned, op.phase), Use::kRead, 0};
+      const Copies made = narrowed(op.operands[i], Scope::kCall, op.phase, turned ? "_turned" : "");
+      op.operands[i] = {made.rows, Use::kRead, 0};
     }
-  }
-  /// `turned`: what runs along k is not the last dimension.
-  TensorId by_rows(const Operand& from, bool turned, Phase phase) {
-    std::map<std::pair<TensorId, std::int16_t>, Copies>& known = turned ? turned_ : local_;
-    const auto key = std::pair(from.tensor, from.shift);
-    const auto found = known.find(key);
-    if (found != known.end()) return found->second.rows;
-    const TensorId copy = copy_of(from.tensor, turned ? "_turned" : "", Scope::kCall);
-    block_->ops.push_back(cast(from, {copy}, phase));
-    known[key] = {copy, copy};
-    return copy;
   }
   /// {x, w, y}, {dy, w, dx} and {dy, x, dw}: the first two operands are read narrow.
   void read_narrow(MatMul& g, Op& op) {
@@ -156,11 +149,11 @@ class NarrowRewrite {
     if (found != saved_.end()) return found->second;
     return saved_for_.at(d_.tensors[op.operands[2].tensor].name);
   }
-  Copies narrowed(const Operand& from, Scope scope, Phase phase) {
-    const auto key = std::pair(from.tensor, from.shift);
+  Copies narrowed(const Operand& from, Scope scope, Phase phase, const char* which = "") {
+    const LocalKey key = {from.tensor, from.shift, which};
     const auto found = local_.find(key);
     if (found != local_.end()) return found->second;
-    const TensorId copy = copy_of(from.tensor, "", scope);
+    const TensorId copy = copy_of(from.tensor, which, scope);
     Op op = cast(from, {copy}, phase);
     body_of<Cast>(op)->alone = frozen_ && d_.tensors[copy].kind != TensorClass::kWeight;
     block_->ops.push_back(std::move(op));
@@ -168,7 +161,7 @@ class NarrowRewrite {
   }
   /// The columns are kept, the rows are read in this call.
   Copies narrowed_twice(const Operand& from, Scope columns, Phase phase) {
-    const auto key = std::pair(from.tensor, from.shift);
+    const LocalKey key = {from.tensor, from.shift, ""};
     const auto found = local_.find(key);
     if (found != local_.end()) return found->second;
     const Copies made = {copy_of(from.tensor, "", Scope::kCall),
@@ -248,8 +241,7 @@ class NarrowRewrite {
   bool blocks_, rows_, once_a_step_, gathers_narrow_;
   bool frozen_, has_both_;  // weights beside adapters; those in two forms from the start
   Block* block_ = nullptr;
-  std::map<std::pair<TensorId, std::int16_t>, Copies> local_;   // casts of this block
-  std::map<std::pair<TensorId, std::int16_t>, Copies> turned_;  // of them those along other rows
+  std::map<LocalKey, Copies> local_;    // casts of this block
   std::map<TensorId, TensorId> saved_;  // inputs of linear layers, kept for the weights' gradients
   std::map<std::string, TensorId> saved_for_;  // the same, by the names of these
   std::map<TensorId, Copies> weights_;

@@ -26,19 +26,6 @@ TEST(Fp8, ReachesTheProductsOfTheLinearLayersAndNoOthers) {
   EXPECT_EQ(product_flops(plan_of(DType::kBf16), DType::kFp8), 0);
 }
 
-/// Elements cast from bf16 to fp8 in one step on one rank, tensors of weights or others.
-std::int64_t cast_elements(const Plan& plan, bool weights) {
-  std::int64_t n = 0;
-  for_each_op(plan, 0, [&](const Call&, const Op& op) {
-    const Compute* c = std::get_if<Compute>(&op.body);
-    const Cast* cast = c ? std::get_if<Cast>(c) : nullptr;
-    if (cast == nullptr || cast->to != DType::kFp8) return;
-    const bool of_weight = plan.tensors[op.operands[0].tensor].kind == TensorClass::kWeight;
-    if (of_weight == weights) n += cast->elements;
-  });
-  return n;
-}
-
 TEST(Fp8, CastsEachInputAndEachOutputGradientOnce) {
   // Inputs h, h, h, f wide; output gradients h + 2 kv, h, 2 f, h.
   const double widths = 3 * 16 + 24 + 32 + 16 + 2 * 24 + 16;

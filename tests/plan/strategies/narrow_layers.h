@@ -21,6 +21,19 @@ inline double product_flops(const Plan& plan, DType type) {
 inline constexpr double kLinear = 16 * 32 + 16 * 16 + 2 * 16 * 24 + 24 * 16;
 inline constexpr double kTokens = 4 * 8;
 
+/// Elements cast from bf16 to fp8 in one step on one rank, tensors of weights or others.
+inline std::int64_t cast_elements(const Plan& plan, bool weights) {
+  std::int64_t n = 0;
+  for_each_op(plan, 0, [&](const Call&, const Op& op) {
+    const Compute* c = std::get_if<Compute>(&op.body);
+    const Cast* cast = c ? std::get_if<Cast>(c) : nullptr;
+    if (cast == nullptr || cast->to != DType::kFp8) return;
+    const bool of_weight = plan.tensors[op.operands[0].tensor].kind == TensorClass::kWeight;
+    if (of_weight == weights) n += cast->elements;
+  });
+  return n;
+}
+
 /// Bytes that a layer's forward pass of one microbatch keeps for its backward pass.
 inline std::int64_t kept(const Plan& plan) {
   const Block forward = block_named(plan, "layer.forward"),

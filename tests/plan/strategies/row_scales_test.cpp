@@ -21,29 +21,13 @@ Plan plan_of(Scales scales, Degrees degrees = {}, int zero_stage = 0,
   return make_plan(tiny_llama(), in_fp8(scales), s);
 }
 
-struct Casts {
-  std::int64_t of_weights = 0, of_others = 0;
-  bool operator==(const Casts&) const = default;
-};
-/// Elements cast to fp8 in one step on one rank.
-Casts casts_of(const Plan& plan) {
-  Casts out;
-  for_each_op(plan, 0, [&](const Call&, const Op& op) {
-    const Compute* c = std::get_if<Compute>(&op.body);
-    const Cast* cast = c ? std::get_if<Cast>(c) : nullptr;
-    if (cast == nullptr || cast->to != DType::kFp8) return;
-    const bool weight = plan.tensors[op.operands[0].tensor].kind == TensorClass::kWeight;
-    (weight ? out.of_weights : out.of_others) += cast->elements;
-  });
-  return out;
-}
-
 TEST(RowScales, EachProductCastsBothOfItsOperands) {
   // Inputs h, h, h, f wide, twice; output gradients h + 2 kv, h, 2 f, h wide, twice. Weights
   // forward and for the input's gradient, in each of 4 microbatches.
   const std::int64_t widths = 2 * (3 * 16 + 24) + 2 * (32 + 16 + 2 * 24 + 16);
-  EXPECT_EQ(casts_of(plan_of(Scales::kRow)),
-            (Casts{4 * 2 * 2 * static_cast<std::int64_t>(kLinear), 2 * 32 * widths}));
+  const Plan plan = plan_of(Scales::kRow);
+  EXPECT_EQ(cast_elements(plan, true), 4 * 2 * 2 * static_cast<std::int64_t>(kLinear));
+  EXPECT_EQ(cast_elements(plan, false), 2 * 32 * widths);
 }
 
 TEST(RowScales, GradientsAloneAreMultipliedByTheirScales) {
