@@ -46,7 +46,7 @@ void add_shape(const PublishedRun& run, Recipe& recipe) {
 /// Megatron-LM by itself reduces gradients by its own data parallelism, as no script says
 /// otherwise; the branch with DeepSpeed's pipelines can leave them out (run.sh, "DS=N").
 std::string framework(const PublishedRun& run) {
-  if (mentions(run.source, "HF + Deepspeed")) return "deepspeed-zero3";
+  if (mentions(run.source, "HF + Deepspeed")) return "deepspeed-zero3-2021";
   const bool alone = mentions(run.source, "\"Megatron\"") || mentions(run.notes, "DS=N");
   return alone ? "megatron-lm-2021-local" : "megatron-deepspeed";
 }
@@ -65,15 +65,16 @@ void add_checkpoints(const PublishedRun& run, Recipe& recipe) {
 
 void complete_by_bigscience(const PublishedRun& run, Recipe& recipe) {
   if (!run.gpu.starts_with("V100")) return;
-  // bandwidth/README.md: 400 Gb/s of Omni-Path a node.
-  recipe.interconnect = "4x100Gb/s Omni-Path per node";
+  // bandwidth/n16_32gb_all_reduce_bench.txt, NCCL 2.7.8 on 16 nodes in May 2021: two channels,
+  // which use two of a node's four ports, and a bus bandwidth of 54.2 Gb/s.
+  recipe.interconnect = "2x27.1Gb/s Omni-Path per node";
   recipe.by_release = "Omni-Path";
   if (!mentions(run.source, "gpt2.md")) return;
   recipe.framework = framework(run);
   add_shape(run, recipe);
   add_checkpoints(run, recipe);
   // transformers of 2021; the others' is Megatron-LM's.
-  if (recipe.framework == "deepspeed-zero3") recipe.kernel = "torch";
+  if (recipe.framework == "deepspeed-zero3-2021") recipe.kernel = "torch";
 }
 
 }  // namespace plait

@@ -140,6 +140,10 @@ std::int64_t nodes_for(std::int64_t gpus, std::int64_t per_node) {
   return nodes;
 }
 
+/// Gbit/s. NCCL gets less of a port than this (fabrics/opa100.json); what is said to be less is
+/// what it got.
+constexpr double kOmniPathPort = 100;
+
 /// Between the nodes: of the words, or what usually joins such nodes.
 void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json& cluster,
                 std::vector<std::string>& assumed) {
@@ -152,7 +156,7 @@ void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json&
   const std::string name = fabric_name(words);
   cluster["fabric"] = name;
   const double usual = find_fabric(name).bandwidth.value * 8e-9;
-  if (!words.omni_path && std::abs(usual - words.gigabits) > 1) {
+  if (words.omni_path ? words.gigabits < kOmniPathPort : std::abs(usual - words.gigabits) > 1) {
     cluster["fabric"] = {{"preset", name},
                          {"bandwidth", fmt::format("{} GB/s", words.gigabits / 8)}};
   }
@@ -164,7 +168,8 @@ void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json&
 
 FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
   const std::string interconnect = in_gigabits(words);
-  static const std::regex kCounted(R"((\d+)\s*x\s*(?:[A-Za-z][\w-]*\s+){0,2}(\d+)\s*(Gb/s|GB/s))"),
+  static const std::regex kCounted(
+      R"((\d+)\s*x\s*(?:[A-Za-z][\w-]*\s+){0,2}(\d+(?:\.\d+)?)\s*(Gb/s|GB/s))"),
       kLinks(R"((\d+) Omni-Path[^;]*;\s*(\d+)\s*Gb/s per link)"),
       kNode(R"((\d+)\s*Gb/s\s*(?:(?:[A-Za-z]+\s+)?per node|node-node|IB/RoCE node-node))"),
       kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"), kPort(R"((\d+)\s*Gb/s)"),

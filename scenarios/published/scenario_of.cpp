@@ -305,6 +305,8 @@ PublishedRun completed_by(const Recipe& recipe, PublishedRun run) {
   complete(run.recompute, recipe.recompute);
   complete(run.kernel, recipe.kernel);
   complete(run.framework, recipe.framework);
+  if (!recipe.interconnect.empty() && mentions(run.interconnect, "(recalled)"))
+    run.interconnect = recipe.interconnect;
   complete(run.interconnect, recipe.interconnect);
   return run;
 }

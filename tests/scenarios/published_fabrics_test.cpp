@@ -30,6 +30,7 @@ TEST(PublishedFabrics, AreReadOfTheirWords) {
       {"400 Gb/s RDMA per GPU", 8, 400, false},
       {"NVLink; 1x IB EDR 100 Gb/s per node", 1, 100, false},
       {"4 Omni-Path (OPA) links per node; 100 Gb/s per link", 4, 100, false},
+      {"2x27.1Gb/s Omni-Path per node", 2, 27.1, false},
       {"inter_node_bandwidth 800 Gb/s per node", 8, 100, false},
       {"InfiniBand 200 Gb/s", 0, 200, false},
       {"NVLink; RoCE RDMA (rate not stated)", 0, 0, true},

@@ -109,9 +109,20 @@ TEST(PublishedRecipes, BigSciencesModelsHaveTheShapesOfItsScripts) {
   EXPECT_EQ(scenario.model.layers, 64);
   EXPECT_EQ(scenario.model.hidden, 8192);
   EXPECT_EQ(scenario.model.heads, 32);
-  EXPECT_EQ(json::parse(of.json)["cluster"]["fabric"], "opa100");
+  EXPECT_EQ(scenario.cluster.nics_per_node, 2);
+  EXPECT_DOUBLE_EQ(scenario.cluster.nic_bandwidth.value, 27.1e9 / 8);
   EXPECT_TRUE(assumes(of, "layers, width and heads of a model of this size"));
   EXPECT_THROW(scenario_of(run_of(bigscience("Megatron", "GPT-24B"))), NotRepresentable);
+}
+
+TEST(PublishedRecipes, WhatARecordOnlyRecallsOfAFabricBigSciencesOwnFigureOutranks) {
+  json record = bigscience("Megatron", "GPT-52B");
+  const auto nics = [&record](const char* words) {
+    record["cluster"]["interconnect"] = words;
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").cluster.nics_per_node;
+  };
+  EXPECT_EQ(nics("4x100Gb/s Omni-Path per node (recalled)"), 2);
+  EXPECT_EQ(nics("4x100Gb/s Omni-Path per node"), 4);
 }
 
 TEST(PublishedRecipes, BigSciencesTablesAreOfThreeFrameworks) {
@@ -122,8 +133,10 @@ TEST(PublishedRecipes, BigSciencesTablesAreOfThreeFrameworks) {
   record = bigscience("HF + Deepspeed Zero 3 + Full Offload", "GPT-39B");
   record["parallel"] = {{"dp", 64}, {"zero_stage", 3}};
   const RecordScenario of = scenario_of(run_of(record));
-  EXPECT_EQ(of.framework, "deepspeed-zero3");
-  EXPECT_FALSE(parse_scenario(of.json, "sample").workload.flash_attention);
+  EXPECT_EQ(of.framework, "deepspeed-zero3-2021");
+  const Scenario scenario = parse_scenario(of.json, "sample");
+  EXPECT_FALSE(scenario.workload.flash_attention);
+  EXPECT_EQ(scenario.strategy.fsdp.prefetch, 0);
 }
 
 TEST(PublishedRecipes, BigSciencesZero3KeepsInputsOfLayersOnTheHost) {
