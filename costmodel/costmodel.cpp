@@ -128,9 +128,18 @@ double power_exponent_of_products(const Device& device) {
 // which gradients are computed with and forward passes without (Transformer Engine's DelayedScaling
 // recipe, torchao's Float8LinearConfig). Products without that are what the fits are made of; they
 // are 1.1 to 1.2 times as fast (pytorch/ao issue 2377). Blackwell has no such choice.
-double promoted_sums(const MatMul& op, const Device& device) {
-  const bool exact = op.in == DType::kFp8 && op.pass != Pass::kForward;
-  return exact && generation_of(device) == Generation::kHopper ? 1.15 : 1;
+constexpr double kPromoted = 1.15;
+// Scales of blocks multiply partial sums in fp32 registers too. Products of inputs' blocks of 1 x
+// 128 and weights' of 128 x 128 are 1.66 and 1.67 times as fast as bf16 on H100 (pytorch/ao pull
+// request 2784: 16,640 x 5,120 x 8,192 and 16,640 x 8,192 x 5,120), those of weights' gradients,
+// with 1 x 128 on both sides, 1.34 and 1.35 times (pull request 3342, H100 PCIe), and those with
+// one scale 1.85 times (reports/gpu/h100/torch-rows.json, the median of 8,192 and more rows).
+constexpr double kBlocks = 1.85 / 1.665, kBlocksOnBothSides = 1.85 / 1.345;
+
+double promoted_sums(const MatMul& op, const Device& device, const Kernels& kernels) {
+  if (op.in != DType::kFp8 || generation_of(device) != Generation::kHopper) return 1;
+  if (kernels.amax != Fusion::kBlocks) return op.pass == Pass::kForward ? 1 : kPromoted;
+  return op.pass == Pass::kWeightGrad ? kBlocksOnBothSides : kBlocks;
 }
 
 // Experts one after the other take the sum of their times, although GroupedLinear deals them to
@@ -149,7 +158,7 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
 Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
   const double slowdown = between_other_kernels(device) *
                           lowered_by_power(device, power_exponent_of_products(device)) *
-                          promoted_sums(op, device);
+                          promoted_sums(op, device, kernels);
   const KernelChain sum = gradient_sum_chain(op, kernels);
   MatMul alone = op;
   if (sum.kernels > 0) {

@@ -234,7 +234,7 @@ struct Chains {
       return one_at_a_time({memory_traffic(op), 1}, op.elements);
     }
     const bool looks_first = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
-    if (kernels.amax == Fusion::kFused || !looks_first) return {};
+    if (kernels.amax != Fusion::kEager || !looks_first) return {};
     const Bytes looked_at(op.elements * size_of(op.from));
     return {looked_at + memory_traffic(op), 2};
   }

@@ -12,7 +12,8 @@ namespace plait {
 /// alone. kComplex: of rotary embeddings, pairs as complex numbers in fp32. kNative: of norms,
 /// PyTorch's own kernels. kParallel: of the loss, Megatron-LM's over a vocabulary that may be
 /// split. kSingle: of the loss over a whole vocabulary, one kernel for the forward and the backward
-/// pass, which reads each row of logits once and puts their gradients in their place.
+/// pass, which reads each row of logits once and puts their gradients in their place. kBlocks: of
+/// scales of 8-bit products, one for each block of 128 elements along k.
 enum class Fusion : std::uint8_t {
   kFused,
   kEager,
@@ -20,7 +21,8 @@ enum class Fusion : std::uint8_t {
   kComplex,
   kNative,
   kParallel,
-  kSingle
+  kSingle,
+  kBlocks
 };
 
 /// Scale, mask and softmax of unfused attention: one kernel; PyTorch's, with the mask by one of its
@@ -83,7 +85,7 @@ struct Kernels {
   /// so that the whole is copied behind the one and before the other.
   Fusion sequence = Fusion::kFused;
   /// Of casts to 8 bits: the largest value, which the scale follows from, is known from earlier
-  /// steps, or looked for by a kernel before ("eager").
+  /// steps, or looked for by a kernel before ("eager"), or, of each block, by the cast.
   Fusion amax = Fusion::kFused;
   /// Eager: kernels over lists of tensors, as PyTorch has them. Gradients are multiplied by the
   /// clip factor in one of their own, and 16-bit weights are copied from the fp32 ones behind the

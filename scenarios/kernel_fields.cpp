@@ -105,9 +105,11 @@ const Table<Kernels>& kernels_table() {
           field("sequence", &K::sequence, choice,
                 "Eager: with sequence parallelism the whole is copied behind each all_gather and "
                 "before each reduce_scatter, since its outermost dimension is the batch."),
-          field("amax", &K::amax, choice,
+          field("amax", &K::amax, fused_eager_or("blocks", Fusion::kBlocks),
                 "Of casts to 8 bits: fused: scaled by what earlier steps had (delayed scaling); "
-                "eager: by the tensor's own largest value, which a kernel looks for before."),
+                "eager: by the tensor's own largest value, which a kernel looks for before; "
+                "blocks: each 128 elements by their own (Transformer Engine's Float8BlockScaling), "
+                "whose scales Hopper's products multiply outside of the tensor cores."),
           field(
               "optimizer", &K::optimizer, choice,
               "Eager: gradients are multiplied by the clip factor, copied to the master's type "

@@ -23,14 +23,40 @@ constexpr PlainLayers kEnds[] = {
     {"--num-layers-at-start-in-bf16", "workload.precision.plain_first", &Precision::plain_first},
     {"--num-layers-at-end-in-bf16", "workload.precision.plain_last", &Precision::plain_last}};
 
+/// What the scales of casts follow from, in Plait's words; "delayed" is the default.
+struct FoundBy {
+  std::string_view recipe, name;
+  Fusion amax;
+};
+constexpr FoundBy kFoundBy[] = {{"delayed", "fused", Fusion::kFused},
+                                {"tensorwise", "eager", Fusion::kEager},
+                                {"blockwise", "blocks", Fusion::kBlocks}};
+
+void write_recipe(ExportDraft& d) {
+  for (const FoundBy& scales : kFoundBy) {
+    if (scales.amax != d.scenario.kernels.amax) continue;
+    if (scales.amax != Fusion::kFused) d.set(kFp8Recipe, std::string(scales.recipe));
+    d.say({"kernels.amax"});
+  }
+}
+
+void read_recipe(const std::string& recipe, Arguments& args, Imported& out) {
+  for (const FoundBy& scales : kFoundBy) {
+    if (scales.recipe == recipe)
+      out.give("kernels.amax", json_quote(std::string(scales.name)), args.line(kFp8Recipe));
+  }
+}
+
 }  // namespace
 
 void write_narrow(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
   if (p.matmul == DType::kFp8) d.set(kFp8, "hybrid");
   if (p.matmul == DType::kNvfp4) d.set(kFp4, "e2m1"), d.set(kRecipe, "nvfp4");
-  if (p.keeps_narrow() && p.matmul == DType::kFp8) {
-    if (!p.gathers_narrow()) d.set(kFp8Recipe, "mxfp8"), d.set(kReuse);
+  const bool fp8 = p.matmul == DType::kFp8, mxfp8 = fp8 && p.keeps_narrow() && !p.gathers_narrow();
+  if (fp8 && !mxfp8) write_recipe(d);
+  if (p.keeps_narrow() && fp8) {
+    if (mxfp8) d.set(kFp8Recipe, "mxfp8"), d.set(kReuse);
     d.set(kGather);
     d.say({"workload.precision.narrow_weights"});
   }
@@ -53,8 +79,10 @@ void read_narrow(Arguments& args, Imported& out, const std::string& weights) {
                       : fp4 ? "nvfp4"
                             : weights),
            args.line(fp4 ? kFp4 : kFp8));
-  const bool mxfp8 =
-      args.one_of(kFp8Recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"}) == "mxfp8";
+  const auto recipe =
+      args.one_of(kFp8Recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"});
+  if (fp8 && recipe) read_recipe(*recipe, args, out);
+  const bool mxfp8 = recipe == "mxfp8";
   const char* const gather = args.find(kGatherBefore) != nullptr ? kGatherBefore : kGather;
   const bool narrow = args.flag(gather) && fp8;
   args.flag(kReuse);

@@ -18,12 +18,6 @@ bool in_fp8(const std::string& precision) {
   return asserted(precision, "fp8|float8").has_value();  // "bf16, no fp8" is none
 }
 
-/// Scales of larger blocks, or of rows.
-bool scales_blocks(const std::string& precision) {
-  constexpr std::array<std::string_view, 3> kWords = {"block", "subchannel", "rowwise"};
-  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
-}
-
 /// Recipes that set fp8_param_gather False (Megatron-Bridge,
 /// deepseek_v3_pretrain_1024gpu_h100_fp8cs_config, whose scales are of blocks, and
 /// kimi_k2_pretrain_256gpu_gb200_fp8mx_config).
@@ -62,7 +56,8 @@ bool gathers_8_bits(const PublishedRun& run) {
 /// A name of NarrowWeights.
 std::string narrow_weights_of(const PublishedRun& run) {
   const std::string precision = lower_case(run.precision);
-  if (!in_fp8(precision) || scales_blocks(precision) || keeps_none(run)) return "none";
+  const bool by_parts = scales_by_blocks(run) || mentions(precision, "rowwise");
+  if (!in_fp8(precision) || by_parts || keeps_none(run)) return "none";
   const auto stage = run.layout.zero_stage.value_or(0);
   if (stage == 3) return gathers_8_bits(run) ? "gathered" : "none";
   if (stage != 1) return "none";
@@ -120,6 +115,15 @@ bool narrows_products(const PublishedRun& run) {
 }
 
 // benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md, the run of torchtitan that says so.
+bool scales_by_blocks(const PublishedRun& run) {
+  constexpr std::array<std::string_view, 4> kWords = {"block", "subchannel", "sub-channel",
+                                                      "fp8-sc"};
+  const std::string precision = lower_case(run.precision);
+  const bool said =
+      std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
+  return in_fp8(precision) && !in_mxfp8(run) && (said || mentions(run.notes, "_FP8_SC_"));
+}
+
 bool scales_early(const PublishedRun& run) { return gathers_8_bits(run); }
 
 }  // namespace plait

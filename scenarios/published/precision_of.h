@@ -16,6 +16,10 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
 /// granularity.
 bool in_mxfp8(const PublishedRun& run);
 
+/// Products are in 8 bits with a scale for each block of 128 elements, as "blockwise" and
+/// Megatron-Bridge's FP8-SC, for sub-channel, say.
+bool scales_by_blocks(const PublishedRun& run);
+
 /// Weights are gathered in 8 bits by FSDP, and their scales found once a step (torchtitan's
 /// precompute_float8_dynamic_scale_for_fsdp).
 bool scales_early(const PublishedRun& run);

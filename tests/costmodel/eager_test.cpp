@@ -107,6 +107,9 @@ TEST(Eager, ACastTo8BitsLooksForItsScaleFirst) {
   scaled.scaled = true;
   EXPECT_EQ(eager_chain(cast, current).bytes, Bytes(1000 * (2 + 4)));
   EXPECT_EQ(eager_chain(cast, {}).kernels, 0);
+  Kernels blocks;
+  blocks.amax = Fusion::kBlocks;
+  EXPECT_EQ(eager_chain(cast, blocks).kernels, 0);
   for (const Cast& c : {other, transpose, scaled}) EXPECT_EQ(eager_chain(c, current).kernels, 0);
 }
 

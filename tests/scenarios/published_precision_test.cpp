@@ -35,6 +35,19 @@ TEST(PublishedPrecision, RecipesOfMegatronBridgeKeepWeightsIn8BitsWithOneScale) 
   EXPECT_EQ(narrow(blocks), "none");
 }
 
+TEST(PublishedPrecision, BlocksHaveScalesOfTheirOwnWhereTheRecordSaysSo) {
+  const auto amax = [](json record, const char* notes = "") {
+    record["notes"] = notes;
+    return scenario(record).value("kernels", json::object()).value("amax", "fused");
+  };
+  for (const char* blocks : {"fp8 blockwise", "FP8-SC", "FP8 sub-channel"})
+    EXPECT_EQ(amax(run_with(kBridge, blocks)), "blocks") << blocks;
+  EXPECT_EQ(amax(run_with(kBridge, "FP8"), "recipe X_H100_FP8_SC_V1"), "blocks");
+  EXPECT_EQ(amax(run_with(kBridge, "FP8-CS")), "eager");
+  for (const char* other : {"FP8", "MXFP8 (blocks of 32)", "BF16"})
+    EXPECT_EQ(amax(run_with(kBridge, other)), "fused") << other;
+}
+
 TEST(PublishedPrecision, InMxfp8TheyGatherThemIn16Bits) {
   for (const char* mxfp8 : {"MXFP8", "FP8-MX", "FP8 finer granularity"}) {
     EXPECT_EQ(narrow(run_with(kBridge, mxfp8)), "kept") << mxfp8;

@@ -171,6 +171,17 @@ TEST(ImportMegatron, WeightsAreGatheredIn8BitsWhereOneFormDoes) {
   EXPECT_EQ(narrow(mxfp8 + "--fp8-param-gather"), NarrowWeights::kKept);
 }
 
+TEST(ImportMegatron, RecipesSayWhatScalesFollowFrom) {
+  const auto amax = [](const std::string& recipe) {
+    const std::string text = std::string(kMegatron) + " --fp8-format hybrid " + recipe;
+    return imported(Dialect::kMegatronCore, text).kernels.amax;
+  };
+  EXPECT_EQ(amax(""), Fusion::kFused);
+  EXPECT_EQ(amax("--fp8-recipe delayed"), Fusion::kFused);
+  EXPECT_EQ(amax("--fp8-recipe tensorwise"), Fusion::kEager);
+  EXPECT_EQ(amax("--fp8-recipe blockwise"), Fusion::kBlocks);
+}
+
 TEST(ImportMegatron, WindowsAreTheKeysBeforeAQueryAndItsOwn) {
   const auto model = [](const std::string& more) {
     const std::string sizes =

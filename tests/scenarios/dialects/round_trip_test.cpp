@@ -185,6 +185,7 @@ Scenario random_scenario(bool mixes) {
                      {"capacity_factor", size({0, 0, 2})},
                      {"gradient_clipping", coin()}}},
                    {"strategy", strategy},
+                   {"kernels", {{"amax", word({"fused", "eager", "blocks"})}}},
                    {"cluster", machine_of(ranks)}};
   if (coin()) scenario["placement"] = random_placement();
   if (coin()) scenario["training"] = {{"tokens", size({1, 1 << 20, 1'000'000'000'000})}};
