@@ -15,6 +15,10 @@ Cost kernel_cost(StreamKind kind, Bytes bytes, const Device& device) {
 
 }  // namespace
 
+bool finds_scale(const Cast& op) {
+  return op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
+}
+
 bool is_to_nvfp4(const Cast& op) { return op.to == DType::kNvfp4; }
 
 Cost nvfp4_cast_cost(const Cast& op, const Device& device) {

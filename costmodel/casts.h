@@ -1,5 +1,5 @@
 #pragma once
-// Casts to nvfp4, which take several kernels in training (Transformer Engine,
+// Casts to 8 and 4 bits. Those to nvfp4 take several kernels in training (Transformer Engine,
 // NVFP4Quantizer::quantize_impl in pytorch/csrc/quantizer.cpp): one reads all for the largest
 // magnitudes, of rows and, `rotated`, of what the Hadamard transform makes of columns. Then one
 // kernel writes rows and columns, or, where columns are rotated, one for each (nvte_quantize_v2,
@@ -11,6 +11,9 @@
 #include "costmodel/kernels.h"
 
 namespace plait {
+
+/// The cast is to 8 bits, by a scale that is not known before: not of what is in 8 bits already.
+bool finds_scale(const Cast& op);
 
 /// The cast is to nvfp4.
 bool is_to_nvfp4(const Cast& op);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "costmodel/block_scales.h"
 #include "costmodel/calibration_cost.h"
 #include "costmodel/casts.h"
 #include "costmodel/chain_cost.h"
@@ -129,17 +130,11 @@ double power_exponent_of_products(const Device& device) {
 // recipe, torchao's Float8LinearConfig). Products without that are what the fits are made of; they
 // are 1.1 to 1.2 times as fast (pytorch/ao issue 2377). Blackwell has no such choice.
 constexpr double kPromoted = 1.15;
-// Scales of blocks multiply partial sums in fp32 registers too. Products of inputs' blocks of 1 x
-// 128 and weights' of 128 x 128 are 1.66 and 1.67 times as fast as bf16 on H100 (pytorch/ao pull
-// request 2784: 16,640 x 5,120 x 8,192 and 16,640 x 8,192 x 5,120), those of weights' gradients,
-// with 1 x 128 on both sides, 1.34 and 1.35 times (pull request 3342, H100 PCIe), and those with
-// one scale 1.85 times (reports/gpu/h100/torch-rows.json, the median of 8,192 and more rows).
-constexpr double kBlocks = 1.85 / 1.665, kBlocksOnBothSides = 1.85 / 1.345;
-
 double promoted_sums(const MatMul& op, const Device& device, const Kernels& kernels) {
-  if (op.in != DType::kFp8 || generation_of(device) != Generation::kHopper) return 1;
-  if (kernels.amax != Fusion::kBlocks) return op.pass == Pass::kForward ? 1 : kPromoted;
-  return op.pass == Pass::kWeightGrad ? kBlocksOnBothSides : kBlocks;
+  if (op.in != DType::kFp8) return 1;
+  if (kernels.amax == Fusion::kBlocks) return block_scaled_product(op, device);
+  const bool promoted = op.pass != Pass::kForward && generation_of(device) == Generation::kHopper;
+  return promoted ? kPromoted : 1;
 }
 
 // Experts one after the other take the sum of their times, although GroupedLinear deals them to
@@ -200,6 +195,11 @@ Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels
   return cost;
 }
 
+bool finds_scales_of_blocks(const Compute& op, const Kernels& kernels) {
+  const Cast* cast = std::get_if<Cast>(&op);
+  return kernels.amax == Fusion::kBlocks && cast != nullptr && finds_scale(*cast);
+}
+
 /// What is known of Adam on a processor is of it as a whole.
 KernelChain chain_on(const Device& device, const Compute& op, const Kernels& kernels) {
   const bool whole = std::holds_alternative<Adam>(op) && generation_of(device) == Generation::kCpu;
@@ -228,6 +228,7 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
   if (const std::optional<Cost> own = torch_rows_cost(op, device, kernels)) return *own;
   const KernelChain chain = chain_on(device, op, kernels);
   Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
+  if (finds_scales_of_blocks(op, kernels)) cost = block_scaled_cast(device) * cost;
   if (const auto* combine = std::get_if<Combine>(&op))
     cost = cost + chain_cost(expert_bias_chain(*combine, kernels), device);
   cost = cost + chain_cost(expert_padding_chain(op, kernels), device);

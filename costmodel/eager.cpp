@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/autocast_chains.h"
+#include "costmodel/casts.h"
 #include "costmodel/efficiency.h"
 #include "costmodel/expert_chains.h"
 #include "costmodel/single_loss.h"
@@ -233,8 +234,7 @@ struct Chains {
     if (widens_logits(op)) {
       return one_at_a_time({memory_traffic(op), 1}, op.elements);
     }
-    const bool looks_first = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
-    if (kernels.amax != Fusion::kEager || !looks_first) return {};
+    if (kernels.amax != Fusion::kEager || !finds_scale(op)) return {};
     const Bytes looked_at(op.elements * size_of(op.from));
     return {looked_at + memory_traffic(op), 2};
   }

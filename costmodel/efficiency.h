@@ -22,6 +22,10 @@ bool is_measured(const Device& device);
 /// Clocks a second of a multiprocessor, at which its peak on vectors holds.
 double clock_of(const Device& device);
 
+/// What the largest products reach of a type's peak, over the same for the GPU of its generation
+/// whose kernels were measured: Device::matmul_yield, and what is known of the type.
+double matmul_yield(const Device& device, DType dtype);
+
 /// How much longer a product takes between the other kernels of a layer than when it is repeated
 /// alone, which is what the fits are made of: other clocks, caches and queues.
 double between_other_kernels(const Device& device);

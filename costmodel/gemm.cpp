@@ -11,7 +11,8 @@ namespace {
 Cost datasheet_cost(const MatMul& op, const Device& device, double slowdown) {
   const GemmFit fit = gemm_fit(device, op.in);
   const Seconds compute =
-      hardware_flops(op) / (device.peak(op.in) * (device.matmul_yield * fit.flops / slowdown));
+      hardware_flops(op) /
+      (device.peak(op.in) * (matmul_yield(device, op.in) * fit.flops / slowdown));
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth);
   return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
 }
@@ -103,7 +104,7 @@ Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   const TiledGemm* alone = tiled_gemm(device, op.in);
   if (alone == nullptr) return datasheet_cost(op, device, slowdown);
   TiledGemm fit = *alone;
-  fit.flops *= device.matmul_yield / slowdown;
+  fit.flops *= matmul_yield(device, op.in) / slowdown;
   return cost_of(tiled_time(fit, op, device), tiled_quality(device, op.in), device);
 }
 

@@ -63,7 +63,7 @@ const TiledGemm* served_experts(const MatMul& op, const Device& device) {
 Cost served_experts_cost(const MatMul& op, const Device& device, double slowdown) {
   const Kernel kernel = kernel_of(op, device);
   TiledGemm fit = *kernel.fit;
-  fit.flops *= device.matmul_yield / slowdown;
+  fit.flops *= matmul_yield(device, op.in) / slowdown;
   const Quality quality = is_measured(device)
                               ? Quality{Provenance::kFitted, kernel.band}
                               : Quality{Provenance::kDatasheet, kernel.band + kOtherDevice};

@@ -13,7 +13,7 @@ namespace plait {
 /// PyTorch's own kernels. kParallel: of the loss, Megatron-LM's over a vocabulary that may be
 /// split. kSingle: of the loss over a whole vocabulary, one kernel for the forward and the backward
 /// pass, which reads each row of logits once and puts their gradients in their place. kBlocks: of
-/// scales of 8-bit products, one for each block of 128 elements along k.
+/// scales of 8-bit products, one for each block of 128 or 32 elements along k.
 enum class Fusion : std::uint8_t {
   kFused,
   kEager,

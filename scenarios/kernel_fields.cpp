@@ -109,7 +109,8 @@ const Table<Kernels>& kernels_table() {
                 "Of casts to 8 bits: fused: scaled by what earlier steps had (delayed scaling); "
                 "eager: by the tensor's own largest value, which a kernel looks for before; "
                 "blocks: each 128 elements by their own (Transformer Engine's Float8BlockScaling), "
-                "whose scales Hopper's products multiply outside of the tensor cores."),
+                "whose scales Hopper's products multiply outside of the tensor cores, on "
+                "Blackwell each 32 (MXFP8)."),
           field(
               "optimizer", &K::optimizer, choice,
               "Eager: gradients are multiplied by the clip factor, copied to the master's type "

@@ -23,21 +23,25 @@ constexpr PlainLayers kEnds[] = {
     {"--num-layers-at-start-in-bf16", "workload.precision.plain_first", &Precision::plain_first},
     {"--num-layers-at-end-in-bf16", "workload.precision.plain_last", &Precision::plain_last}};
 
-/// What the scales of casts follow from, in Plait's words; "delayed" is the default.
+/// What the scales of casts follow from, in Plait's words.
 struct FoundBy {
   std::string_view recipe, name;
-  Fusion amax;
 };
-constexpr FoundBy kFoundBy[] = {{"delayed", "fused", Fusion::kFused},
-                                {"tensorwise", "eager", Fusion::kEager},
-                                {"blockwise", "blocks", Fusion::kBlocks}};
+constexpr FoundBy kFoundBy[] = {
+    {"delayed", "fused"}, {"tensorwise", "eager"}, {"blockwise", "blocks"}, {"mxfp8", "blocks"}};
 
-void write_recipe(ExportDraft& d) {
-  for (const FoundBy& scales : kFoundBy) {
-    if (scales.amax != d.scenario.kernels.amax) continue;
-    if (scales.amax != Fusion::kFused) d.set(kFp8Recipe, std::string(scales.recipe));
-    d.say({"kernels.amax"});
-  }
+/// Devices that multiply scales of 32 elements in their matrix units have products in 4 bits too.
+std::string recipe_of(const Scenario& s) {
+  const bool micro = s.cluster.device.peak_fp4.value > 0;
+  if (s.kernels.amax == Fusion::kBlocks) return micro ? "mxfp8" : "blockwise";
+  return s.kernels.amax == Fusion::kEager ? "tensorwise" : "delayed";
+}
+
+/// "delayed" is the default; weights that are kept and not gathered in 8 bits are mxfp8's.
+void write_recipe(ExportDraft& d, bool kept) {
+  const std::string recipe = kept ? "mxfp8" : recipe_of(d.scenario);
+  if (recipe != "delayed") d.set(kFp8Recipe, recipe);
+  if (!kept || d.scenario.kernels.amax == Fusion::kBlocks) d.say({"kernels.amax"});
 }
 
 void read_recipe(const std::string& recipe, Arguments& args, Imported& out) {
@@ -54,9 +58,9 @@ void write_narrow(ExportDraft& d) {
   if (p.matmul == DType::kFp8) d.set(kFp8, "hybrid");
   if (p.matmul == DType::kNvfp4) d.set(kFp4, "e2m1"), d.set(kRecipe, "nvfp4");
   const bool fp8 = p.matmul == DType::kFp8, mxfp8 = fp8 && p.keeps_narrow() && !p.gathers_narrow();
-  if (fp8 && !mxfp8) write_recipe(d);
+  if (fp8) write_recipe(d, mxfp8);
   if (p.keeps_narrow() && fp8) {
-    if (mxfp8) d.set(kFp8Recipe, "mxfp8"), d.set(kReuse);
+    if (mxfp8) d.set(kReuse);
     d.set(kGather);
     d.say({"workload.precision.narrow_weights"});
   }

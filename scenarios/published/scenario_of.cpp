@@ -240,7 +240,7 @@ class ScenarioWriter {
       out["sequence"] = "fused";  // gathered in pieces, in their place
     if (mentions(run_.precision, "FP8-CS") || mentions(run_.notes, "_FP8_CS_"))
       out["amax"] = "eager";
-    if (scales_by_blocks(run_)) out["amax"] = "blocks";
+    if (scales_by_blocks(run_) || in_mxfp8(run_)) out["amax"] = "blocks";
     if (m_.experts > 0) add_routing(out);
     if (compiles_layers(run_)) {
       for (const char* kernel : {"norm", "rope", "activation", "merge"}) out[kernel] = "fused";

@@ -128,7 +128,8 @@ TEST(Gemm, ScalesOfBlocksMultiplyOutsideOfHoppersTensorCores) {
   EXPECT_NEAR(ratio(Pass::kForward, h100()), 1.85 / 1.665, 0.01);
   EXPECT_NEAR(ratio(Pass::kInputGrad, h100()), 1.85 / 1.665, 0.01);
   EXPECT_NEAR(ratio(Pass::kWeightGrad, h100()), 1.85 / 1.345, 0.01);
-  EXPECT_EQ(ratio(Pass::kWeightGrad, b200()), 1);
+  // As Transformer Engine calls cuBLAS in MXFP8 on B300.
+  EXPECT_NEAR(ratio(Pass::kWeightGrad, b200()), 7.161 / 6.812, 0.01);
 }
 
 // One row streams the weights: 2 n k bytes and a little, H100 at 2.76-2.92 TB/s.

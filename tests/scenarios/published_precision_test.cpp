@@ -40,11 +40,11 @@ TEST(PublishedPrecision, BlocksHaveScalesOfTheirOwnWhereTheRecordSaysSo) {
     record["notes"] = notes;
     return scenario(record).value("kernels", json::object()).value("amax", "fused");
   };
-  for (const char* blocks : {"fp8 blockwise", "FP8-SC", "FP8 sub-channel"})
+  for (const char* blocks : {"fp8 blockwise", "FP8-SC", "FP8 sub-channel", "MXFP8", "FP8-MX"})
     EXPECT_EQ(amax(run_with(kBridge, blocks)), "blocks") << blocks;
   EXPECT_EQ(amax(run_with(kBridge, "FP8"), "recipe X_H100_FP8_SC_V1"), "blocks");
   EXPECT_EQ(amax(run_with(kBridge, "FP8-CS")), "eager");
-  for (const char* other : {"FP8", "MXFP8 (blocks of 32)", "BF16"})
+  for (const char* other : {"FP8", "BF16"})
     EXPECT_EQ(amax(run_with(kBridge, other)), "fused") << other;
 }
 

@@ -180,6 +180,7 @@ TEST(ImportMegatron, RecipesSayWhatScalesFollowFrom) {
   EXPECT_EQ(amax("--fp8-recipe delayed"), Fusion::kFused);
   EXPECT_EQ(amax("--fp8-recipe tensorwise"), Fusion::kEager);
   EXPECT_EQ(amax("--fp8-recipe blockwise"), Fusion::kBlocks);
+  EXPECT_EQ(amax("--fp8-recipe mxfp8"), Fusion::kBlocks);
 }
 
 TEST(ImportMegatron, WindowsAreTheKeysBeforeAQueryAndItsOwn) {
