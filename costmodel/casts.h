@@ -4,9 +4,10 @@
 // magnitudes, of rows and, `rotated`, of what the Hadamard transform makes of columns. Then one
 // kernel writes rows and columns, or, where columns are rotated, one for each (nvte_quantize_v2,
 // nvte_hadamard_transform_cast_fusion_columnwise). Each reads the whole again:
-//   t = A(n e) + K Q(n e + c 9 n / 16 / K)
-// of n elements of e bytes in c copies by K kernels; A and Q are the streams kAmax and kQuantise.
-// Of engines that know the magnitudes (Cast::scaled) the last kernel is all: A is 0.
+//   t = f (A(n e) + K Q(n e + c 9 n / 16 / K))
+// of n elements of e bytes in c copies by K kernels; A and Q are the streams kAmax and kQuantise,
+// which are of inference engines, f what Transformer Engine's take of that.
+// Of engines that know the magnitudes (Cast::scaled) the last kernel is all: A is 0 and f 1.
 
 #include "costmodel/kernels.h"
 

@@ -130,7 +130,7 @@ double ceiling(Generation generation) {
 // training kernels are taken at 0.75 of the bandwidth, an assumption with a wide band. kAmax:
 // TensorRT-LLM's on B200 (AIConfigurator's computescale table, a dynamic cast less a static one), 7
 // of 10 shapes, CastFits.*; kQuantise: what casts of three inference engines to nvfp4 add to their
-// products, GemmFits.*. Both stand for Transformer Engine's, of which no table was found.
+// products, GemmFits.*. Both stand for Transformer Engine's (casts.cpp).
 // kTensorList: PyTorch's multi_tensor_apply reaches 0.84 of a copy's 3.0 TB/s on H100 in fused
 // AdamW of 3 billion parameters, and 0.87 in products, norms, copies and zeros of as many
 // (reports/gpu/h100/torch-kernels.json); the same fraction elsewhere, assumed.
