@@ -51,6 +51,14 @@ std::string framework(const PublishedRun& run) {
   return alone ? "megatron-lm-2021-local" : "megatron-deepspeed";
 }
 
+/// What hf_ds_gpt2_n16.slurm keeps on the host in the tables' rows of the largest models, which
+/// have no date, and which processors do Adam there (jz/hpc-specs.md).
+void add_host(const PublishedRun& run, Recipe& recipe) {
+  recipe.processors = "xeon-6248-x2";
+  if (mentions(run.source, "HF + Deepspeed") && !mentions(run.notes, "Notes="))
+    recipe.offload = "optimizer params";
+}
+
 /// Megatron-LM with ZeRO-3 deals each layer's input to its tensor-parallel ranks and keeps it on
 /// the host (meg_ds_zero_gpt2_perf_n16.slurm: --partition-activations, --checkpoint-in-cpu), of
 /// which the plan has the second; it is off in some rows of the table.
@@ -72,6 +80,7 @@ void complete_by_bigscience(const PublishedRun& run, Recipe& recipe) {
   if (!mentions(run.source, "gpt2.md")) return;
   recipe.framework = framework(run);
   add_shape(run, recipe);
+  add_host(run, recipe);
   add_checkpoints(run, recipe);
   // transformers of 2021; the others' is Megatron-LM's.
   if (recipe.framework == "deepspeed-zero3-2021") recipe.kernel = "torch";

@@ -196,7 +196,8 @@ FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
 }
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
-  const Machine machine = machine_of(run.gpu, assumed);
+  Machine machine = machine_of(run.gpu, assumed);
+  if (!run.processors.empty()) machine.processors = run.processors;
   const FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
   const std::string preset = fabric.efa ? rented_at_aws(machine) : machine.node;
   const NodeSpec node = find_node(preset);

@@ -31,8 +31,8 @@ struct Recipe {
   std::vector<std::string> keep;     // with recomputation op by op: what is kept; empty: not known
   std::int64_t shards = 0;           // ranks that hold a copy of sharded weights; 0: all replicas
   std::int64_t sequence_length = 0;  // 0: not known
-  std::int64_t layers = 0, hidden = 0, heads = 0;  // likewise
-  std::string framework, interconnect;             // as records write them; empty: not known
+  std::int64_t layers = 0, hidden = 0, heads = 0;   // likewise
+  std::string framework, interconnect, processors;  // as records write them; empty: not known
   std::string by_release;  // what of it the release says and the record does not
 };
 

@@ -205,6 +205,7 @@ void read_words(RecordPart& r, PublishedRun& out) {
 void read_cluster(RecordPart& c, PublishedRun& out) {
   out.gpu = c.text("gpu");
   out.interconnect = c.text("interconnect");
+  out.processors = c.text("processors");
   out.gpus = c.count("num_gpus", 0);
   out.gpus_per_node = c.count("gpus_per_node", 8);
   if (out.gpus_per_node == 0) out.gpus_per_node = 8;

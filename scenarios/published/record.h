@@ -68,7 +68,7 @@ struct PublishedRun {
   /// Words on the software: framework, kernel, further arguments and adapters, where published.
   std::string framework, kernel, arguments, adapters;
   PublishedModel model;
-  std::string gpu, interconnect;
+  std::string gpu, interconnect, processors;
   std::int64_t gpus = 0, gpus_per_node = 8;
   PublishedLayout layout;
   bool has_layout = true;                          // it is published

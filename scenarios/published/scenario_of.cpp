@@ -150,6 +150,8 @@ class ScenarioWriter {
       if (!mentions(run_.notes, "capacity factor 1"))
         assumed_.emplace_back("dropped tokens: capacity factor 1");
       out["capacity_factor"] = 1;
+    } else if (m_.experts > 0 && !mentions(lower_case(run_.notes), "balanc")) {
+      assumed_.emplace_back("tokens: spread evenly over the experts");
     }
     if (says(run_, Phrase::kLiger) && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
     if (attention_.flash) out["flash_attention"] = *attention_.flash;
@@ -306,6 +308,7 @@ PublishedRun completed_by(const Recipe& recipe, PublishedRun run) {
   complete(run.recompute, recipe.recompute);
   complete(run.kernel, recipe.kernel);
   complete(run.framework, recipe.framework);
+  complete(run.processors, recipe.processors);
   if (!recipe.interconnect.empty() && mentions(run.interconnect, "(recalled)"))
     run.interconnect = recipe.interconnect;
   complete(run.interconnect, recipe.interconnect);

@@ -52,6 +52,19 @@ TEST(PublishedMixtures, DispatchersAndFusedRoutingAreTheRecords) {
 
 // Megatron-LM's default, which its own tests and FlagPerf's script leave; of other sources nothing
 // is known where they say nothing.
+TEST(PublishedMixtures, EvenlySpreadTokensAreAssumedUnlessTheRecordSpeaksOfBalance) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  const auto assumes_it = [&record](const char* notes) {
+    record["notes"] = notes;
+    return std::ranges::count(scenario_of(run_of(record)).assumed,
+                              "tokens: spread evenly over the experts") == 1;
+  };
+  EXPECT_TRUE(assumes_it("dropless"));
+  EXPECT_FALSE(assumes_it("dropless + forced balance"));
+  EXPECT_FALSE(assumes_it("token drop capacity 1.0"));
+}
+
 TEST(PublishedMixtures, TokensAreGatheredWhereARecordOrItsScriptSaysSo) {
   json record = published_sample();
   record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});

@@ -139,6 +139,18 @@ TEST(PublishedRecipes, BigSciencesTablesAreOfThreeFrameworks) {
   EXPECT_EQ(scenario.strategy.fsdp.prefetch, 0);
 }
 
+TEST(PublishedRecipes, BigSciencesLargestModelsHaveTheirStateOnTheHost) {
+  json record = bigscience("HF + Deepspeed Zero 3 + Full Offload", "GPT-97B");
+  record["parallel"] = {{"dp", 64}, {"zero_stage", 3}};
+  const auto offload = [&record](const char* notes) {
+    record["notes"] = notes;
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.offload;
+  };
+  EXPECT_EQ(offload("").optimizer, Offload::kCpu);
+  EXPECT_EQ(offload("").parameters, Offload::kCpu);
+  EXPECT_FALSE(offload("Notes=05-27").any());
+}
+
 TEST(PublishedRecipes, BigSciencesZero3KeepsInputsOfLayersOnTheHost) {
   json record = bigscience("Megatron + Deepspeed ZeRO (old branch)", "GPT-52B");
   record["parallel"] = {{"tp", 4}, {"dp", 16}, {"zero_stage", 3}};
