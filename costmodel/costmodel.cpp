@@ -128,13 +128,20 @@ double power_exponent_of_products(const Device& device) {
 // On Hopper the sums of 8-bit products lose digits unless partial ones are moved to fp32 registers,
 // which gradients are computed with and forward passes without (Transformer Engine's DelayedScaling
 // recipe, torchao's Float8LinearConfig). Products without that are what the fits are made of; they
-// are 1.1 to 1.2 times as fast (pytorch/ao issue 2377). Blackwell has no such choice.
-constexpr double kPromoted = 1.15;
+// are 1.1 to 1.2 times as fast (pytorch/ao issue 2377), with cuBLAS 13 1.03 to 1.04 times
+// (reports/gpu/h100/torch-rows.json, medians of 24 on H200 and H100). Blackwell has no such choice.
+double promoted(Cublas cublas) {
+  switch (cublas) {
+    case Cublas::k12: return 1.15;
+    case Cublas::k13: return 1.035;
+  }
+  return 1;
+}
 double promoted_sums(const MatMul& op, const Device& device, const Kernels& kernels) {
   if (op.in != DType::kFp8) return 1;
   if (kernels.amax == Fusion::kBlocks) return block_scaled_product(op, device);
-  const bool promoted = op.pass != Pass::kForward && generation_of(device) == Generation::kHopper;
-  return promoted ? kPromoted : 1;
+  const bool exact = op.pass != Pass::kForward && generation_of(device) == Generation::kHopper;
+  return exact ? promoted(kernels.cublas) : 1;
 }
 
 // Experts one after the other take the sum of their times, although GroupedLinear deals them to

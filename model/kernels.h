@@ -37,6 +37,9 @@ constexpr bool is_for_megatron_softmax(const Attention& a) {
   return a.seq_kv > 16 && a.seq_kv <= 4096 && a.seq_q % 4 == 0 && a.batch * a.heads % 4 == 0;
 }
 
+/// Its major release, and CUDA's.
+enum class Cublas : std::uint8_t { k12, k13 };
+
 /// The all_to_all of tokens to experts and back: NCCL's, or DeepEP's kernels, which send a token to
 /// a rank, and to a node, once.
 enum class Dispatcher : std::uint8_t { kNccl, kDeepEp };
@@ -87,6 +90,7 @@ struct Kernels {
   /// Of casts to 8 bits: the largest value, which the scale follows from, is known from earlier
   /// steps, or looked for by a kernel before ("eager"), or, of each block, by the cast.
   Fusion amax = Fusion::kFused;
+  Cublas cublas = Cublas::k13;
   /// Eager: kernels over lists of tensors, as PyTorch has them. Gradients are multiplied by the
   /// clip factor in one of their own, and 16-bit weights are copied from the fp32 ones behind the
   /// update.

@@ -36,6 +36,10 @@ bool captures_by_release(const PublishedRun& run) {
 /// (NVIDIA/TransformerEngine issue 2126); release 26.02 is the first that came later.
 constexpr int kQuickLinear = 2602;
 
+/// NeMo Framework 25.11 has CUDA 13.0.1, 25.09 12.9.1 (Megatron-Bridge,
+/// docs/releases/software-versions.md).
+constexpr int kCuda13 = 2511;
+
 /// GPT OSS 120B computes norms and its experts' activations again in the recipes of all releases
 /// (gpt_oss/workload_base_configs.py, later gpt_oss_workload_base_configs.py), but for those that
 /// capture the step and for GB300 and B300, which have the memory.
@@ -135,6 +139,7 @@ Recipe recipe_of(const PublishedRun& run) {
   out.gathers_tokens = gathers_tokens(run);
   const bool quoted = mentions(notes, "recipe ");
   out.quick_linear = release_of(run.source) >= kQuickLinear;
+  out.cublas_13 = release_of(run.source) >= kCuda13;
   if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);
   if (mentions(run.source, "FlagPerf")) complete_by_case(run, out);
   if (mentions(run.source, "dgxc-benchmarking")) complete_by_script(run, out);

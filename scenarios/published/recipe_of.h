@@ -23,6 +23,7 @@ struct Recipe {
   bool gathers_tokens = false;      // to experts, by Megatron-Core's allgather dispatcher
   bool rotates_apart = false;       // --no-rope-fusion
   bool quick_linear = false;        // linear layers cost the host no more than PyTorch's
+  bool cublas_13 = false;           // the release has CUDA 13
   std::string recompute;            // as records write it; empty: the recipe is not known
   std::string offload;              // likewise
   std::string kernel;               // of attention, likewise

@@ -243,6 +243,7 @@ class ScenarioWriter {
     if (mentions(run_.precision, "FP8-CS") || mentions(run_.notes, "_FP8_CS_"))
       out["amax"] = "eager";
     if (scales_by_blocks(run_) || in_mxfp8(run_)) out["amax"] = "blocks";
+    if (recipe_.cublas_13) out["cublas"] = "13";
     if (m_.experts > 0) add_routing(out);
     if (compiles_layers(run_)) {
       for (const char* kernel : {"norm", "rope", "activation", "merge"}) out[kernel] = "fused";

@@ -158,6 +158,17 @@ TEST(PublishedMixtures, LinearLayersAreAsQuickAsThoseOfTheRelease) {
   EXPECT_GT(linear_calls("DGX Cloud"), 0);
 }
 
+TEST(PublishedMixtures, CublasIsThatOfTheRelease) {
+  json record = published_sample();
+  const auto cublas = [&](const std::string& source) {
+    record["source"] = source;
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").kernels.cublas;
+  };
+  EXPECT_EQ(cublas("NVIDIA Megatron-Bridge; container/release 25.09"), Cublas::k12);
+  EXPECT_EQ(cublas("NVIDIA Megatron-Bridge; container/release 25.11"), Cublas::k13);
+  EXPECT_EQ(cublas("NVIDIA NeMo docs; container/release 24.07"), Cublas::k12);
+}
+
 TEST(PublishedMixtures, WhatIsComputedAgainIsThatOfTheRelease) {
   json record = published_sample();
   record["model"].update(
