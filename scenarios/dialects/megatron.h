@@ -84,6 +84,9 @@ bool counts_ranks_of_experts(const Strategy& strategy);
 void read_experts(Arguments& arguments, Imported& out, const Ranks& of, std::int64_t layers,
                   std::int64_t ffn_hidden);
 
+/// Options without effect on a step count as read.
+void pass_over_idle(Arguments& arguments);
+
 /// Nodes and devices of each, as far as the script says; `text` is all of it.
 void read_machine(Arguments& arguments, const std::string& text, Imported& out);
 

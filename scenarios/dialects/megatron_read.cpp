@@ -41,6 +41,7 @@ class Reading {
     pass_over();
     out_.framework = framework_of(fork_);
     out_.foreign = args_.knows_none();
+    pass_over_idle(args_);
     args_.report_unread(out_.warnings);
     return std::move(out_);
   }
