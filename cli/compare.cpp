@@ -151,6 +151,21 @@ std::vector<std::string> warnings_of(const std::vector<ComparedScenario>& candid
   return warnings_of_rows(rows);
 }
 
+/// Of a result only a scenario could be predicted otherwise.
+std::vector<std::string> warnings_of_results(const CompareOptions& o,
+                                             const std::vector<Source>& sources) {
+  std::vector<std::string> options, files;
+  if (!o.sets.empty()) options.emplace_back("--set");
+  if (!o.variations.empty()) options.emplace_back("-L");
+  if (!o.prices.empty()) options.emplace_back("--price");
+  for (const Source& source : sources) {
+    if (source.stored) files.push_back(source.file.file);
+  }
+  if (options.empty() || files.empty()) return {};
+  return {fmt::format("W002: results stand as they are, whatever {} says: {}",
+                      fmt::join(options, " or "), fmt::join(files, ", "))};
+}
+
 std::string rendered(const std::vector<ComparedScenario>& candidates, const OutputOptions& output) {
   switch (output.kind()) {
     case Format::kJson: return comparison_json(candidates);
@@ -190,6 +205,7 @@ int compare(const CompareOptions& options, const std::string& command_line) {
   const std::vector<ComparedRow> rows =
       evaluate_all(tasks_of(options, sources), options.jobs, evaluator);
   print_warnings(evaluator.idle_prices());
+  print_warnings(warnings_of_results(options, sources));
   std::vector<ComparedScenario> candidates;
   for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
   save_page(options.html, candidates, rows, command_line);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 
 #include "cli/commands.h"
@@ -14,6 +15,7 @@
 #include "cli/row_warnings.h"
 #include "core/json.h"
 #include "prediction/evaluate.h"
+#include "prediction/prices.h"
 #include "prediction/run_facts.h"
 #include "prediction/serving.h"
 #include "reports/html/requests.h"
@@ -28,7 +30,7 @@ struct ServeOptions {
   std::vector<std::string> files;
   ScenarioOptions scenario;  // the first of them
   OutputOptions output;
-  std::vector<std::string> variations;
+  std::vector<std::string> variations, prices;
   std::string html;
   bool max_rate = false;
   ServingQuestion question() const {
@@ -57,7 +59,8 @@ void save_page_of(const ServingReport& report, const Scenario& scenario, const s
 }
 
 int serve_one(const ServeOptions& options, const std::string& command_line) {
-  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  set_price(options.prices, scenario);
   ProgressLine progress("serving");
   const ServingReport report = predict_serving(
       scenario, options.question(), run_facts(scenario, command_line), std::ref(progress));
@@ -90,17 +93,22 @@ struct ServedSource {
   ScenarioText text;
 };
 
-/// A layout that cannot serve what is asked is a row with its reason.
+/// A layout that cannot serve what is asked is a row with its reason. `devices` are added to: those
+/// of its machine.
 ServingCandidate candidate_of(const ServedSource& source, const ServeOptions& options,
                               const Assignments& sets, const std::string& command_line,
-                              ProgressLine& progress) {
+                              ProgressLine& progress, std::vector<std::string>& devices) {
   std::vector<Override> overrides = options.scenario.overrides();
   ServingCandidate out;
   out.label = source.name + (source.name.empty() || sets.empty() ? "" : " ") + label_of(sets);
   const Assignments ordered = outer_first(sets);
   overrides.insert(overrides.end(), ordered.begin(), ordered.end());
   try {
-    const Scenario scenario = parse_scenario(source.text.text, source.text.file, overrides);
+    Scenario scenario = parse_scenario(source.text.text, source.text.file, overrides);
+    if (!options.prices.empty()) {
+      scenario.price_per_device_hour = price_of(options.prices, scenario);
+    }
+    std::ranges::copy(kinds_of_devices(scenario.cluster), std::back_inserter(devices));
     out.report = predict_serving(scenario, options.question(), run_facts(scenario, command_line),
                                  std::ref(progress));
   } catch (const InputError& error) {
@@ -142,13 +150,16 @@ int serve_several(const ServeOptions& options, const std::string& command_line) 
   std::vector<Variation> variations;
   for (const std::string& v : options.variations) variations.push_back(parse_variation(v));
   std::vector<ServingCandidate> candidates;
+  std::vector<std::string> devices;
   ProgressLine progress("serving");
   for (const ServedSource& source : sources) {
     for (const Assignments& sets : combinations(variations)) {
-      candidates.push_back(candidate_of(source, options, sets, command_line, progress));
+      candidates.push_back(candidate_of(source, options, sets, command_line, progress, devices));
     }
   }
   progress.finish();
+  require_prices(options.prices, devices);
+  print_warnings(idle_prices(options.prices, devices));
   print_warnings(warnings_of(candidates));
   print_result(options.output, rendered(candidates, options.output));
   if (!options.html.empty()) {
@@ -177,6 +188,7 @@ void add_serve(Command& command) {
       "misses serving.slo)");
   add_scenarios_options(sub, options->files, options->scenario.sets);
   add_vary_option(sub, options->variations);
+  add_price_option(sub, options->prices);
   sub.flag("--max-rate", options->max_rate,
            "Look for the highest rate of Poisson arrivals that attains serving.slo");
   add_output_options(sub, options->output);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/plain_number.h"
+#include "core/split.h"
 
 namespace plait {
 namespace {
@@ -24,10 +27,19 @@ std::string number_range(const Real& rule) {
   return "a number";
 }
 
-/// A text may be a number in other words.
+/// A text may be a number in other words, or several numbers.
+std::string cure_of_no_number(const std::string& text) {
+  const std::string plain = plain_number(text);
+  if (!plain.empty()) return fmt::format("write {} alone", plain);
+  const std::vector<std::string> parts = split(text, ',');
+  const auto is_number = [](const std::string& part) { return !plain_number(part).empty(); };
+  if (parts.size() < 2 || !std::ranges::all_of(parts, is_number)) return "";
+  return "write one of them; several are for -L, of plait compare, whatif, search and serve";
+}
+
 [[noreturn]] void refuse_no_number(const Json& json, const std::string& expectation) {
-  const std::string plain = json.is(Json::Kind::kText) ? plain_number(json.text()) : "";
-  refuse_type(json, expectation, plain.empty() ? "" : fmt::format("write {} alone", plain));
+  const bool is_text = json.is(Json::Kind::kText);
+  refuse_type(json, expectation, is_text ? cure_of_no_number(json.text()) : "");
 }
 
 /// JSON names of a list of texts: "a", "b" or "c".

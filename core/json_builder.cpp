@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/plain_number.h"
+
 namespace plait {
 namespace {
 
@@ -24,8 +26,26 @@ bool is_section(std::string_view ahead, std::string_view at) {
   return ends && ahead.ends_with('[') && ahead.find_first_not_of(" \t\r\n[") == ahead.npos;
 }
 
+/// A number in other words, such as 8k or 8_192, around the place where it stops being one.
+std::string cure_of_number(std::string_view begun, std::string_view at) {
+  std::string word(begun);
+  while (!at.empty() && is_of_word(at.front())) word += at.front(), at.remove_prefix(1);
+  const std::string plain = plain_number(word);
+  return plain.empty() || plain == word ? "" : "write " + plain;
+}
+
+/// Two tokens without what belongs between them, the first of which ends with `last`; `expected` by
+/// the library there.
+std::string cure_of_gap(char last, std::string_view at, std::string_view expected) {
+  if (expected == "':'") return "put a colon between key and value";
+  const bool within = expected == "'}'" || expected == "']'";
+  const bool begins = at.find_first_of("\"{[0123456789") == 0;
+  const bool is_second = std::string_view("{[:,").find(last) == std::string_view::npos;
+  return within && begins && is_second ? "put a comma before" : "";
+}
+
 /// What a person probably meant by the text at an unexpected token.
-std::string cure_for(std::string_view before, std::string_view at) {
+std::string cure_for(std::string_view before, std::string_view at, std::string_view expected) {
   struct Slip {
     std::string_view start, cure;
   };
@@ -60,7 +80,8 @@ std::string cure_for(std::string_view before, std::string_view at) {
   if ((ahead[end] == '{' || ahead[end] == ',') && is_letter(first)) {
     return "put words in double quotes";
   }
-  return "";
+  const std::string number = cure_of_number(before.substr(ahead.size()), at);
+  return number.empty() ? cure_of_gap(ahead[end], at, expected) : number;
 }
 
 /// Where the token begins that ends at `last`. Of strings the library keeps the raw text; numbers
@@ -284,7 +305,7 @@ bool JsonBuilder::syntax_error(std::size_t position, const std::string& last_tok
   const bool encoding = message.find("UTF-8") != std::string::npos;
   fail(encoding ? "J009" : "J005", message, place_of(offset), expected,
        encoding ? "save the file as UTF-8"
-                : cure_for(text_.substr(0, offset), text_.substr(offset)));
+                : cure_for(text_.substr(0, offset), text_.substr(offset), expected));
 }
 
 }  // namespace plait

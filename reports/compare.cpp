@@ -39,11 +39,11 @@ std::vector<TableColumn> columns_of(const CompareExtra& extra) {
   out.push_back({"fits", 5});
   out.push_back({.title = "bubble", .width = 8, .optional = true});
   out.push_back({.title = "comm", .width = 8, .optional = true});
-  if (extra.gpus) out.push_back({"GPUs", 8});
+  if (extra.gpus) out.push_back({"GPUs", 7});
   if (extra.price && !extra.training) out.push_back({"per 1e9", 9});
   if (extra.training) out.insert(out.end(), {{"training", 10}, {"goodput", 8}});
   if (extra.training && extra.price) out.push_back({"price", 9});
-  if (extra.energy) out.push_back({"energy", 10});
+  if (extra.energy) out.push_back({"energy", 9});
   return out;
 }
 
@@ -61,10 +61,7 @@ TableRow row_of(const ComparedScenario& c, const Report* reference, const Compar
                    {human_percent(fraction_of(r, "exposed_communication"))}},
                   ""};
   if (extra.gpus) out.cells.push_back({human_count(r.world_size)});
-  if (extra.price && !extra.training) {
-    const double price = r.price_per_billion_tokens;
-    out.cells.push_back({price > 0 ? fmt::format("{:.5g}", price) : "-"});
-  }
+  if (extra.price && !extra.training) out.cells.push_back(price_cell(r));
   if (extra.training) {
     out.cells.push_back({r.training ? human_duration(r.training->total_s) : "-"});
     out.cells.push_back({r.training ? human_percent(r.training->goodput()) : "-"});
@@ -124,6 +121,11 @@ std::optional<std::size_t> reference_of(const std::vector<ComparedScenario>& can
 
 double fraction_of(const Report& r, const std::string& group) {
   return r.step_time_s > 0 ? group_time(r.breakdown, group) / r.step_time_s : 0;
+}
+
+Span price_cell(const Report& r) {
+  const double price = r.price_per_billion_tokens;
+  return {price > 0 ? fmt::format("{:.5g}", price) : "-"};
 }
 
 Span training_price_cell(const Report& r) {

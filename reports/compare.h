@@ -41,6 +41,8 @@ std::vector<Difference> differences(const Report& from, const Report& to);
 /// Share of the step time of a group ("bubble") in the breakdown.
 double fraction_of(const Report& report, const std::string& group);
 
+/// What 1e9 tokens cost, "68.4"; "-": not said.
+Span price_cell(const Report& report);
 /// What the whole training costs, "48.9 M"; "-": not said.
 Span training_price_cell(const Report& report);
 /// What it takes of all devices at their rated power, "29.1 MWh"; "-": not known.

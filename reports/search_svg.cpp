@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "reports/curve_svg.h"
 #include "reports/search.h"
@@ -19,14 +18,14 @@ CurvePoint point_of(const SearchRow& row) {
           !r.memory.fits};
 }
 
-/// Six steps or so up to `most`.
+/// Six steps or so, up to `most` or beyond it: the axis ends with the last.
 void add_ticks(CurveChart& chart, double most) {
   constexpr double kSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
   double step = kSteps[0];
   for (const double s : kSteps) {
     if (most / step > 8) step = s;
   }
-  for (double x = 0; x <= most; x += step) {
+  for (double x = 0; x < most + step; x += step) {
     chart.ticks.push_back(x);
     chart.tick_texts.push_back(fmt::format("{:g} GiB", x));
   }
@@ -54,7 +53,7 @@ std::string search_svg(const SearchReport& s) {
   for (const Curve& c : chart.curves) {
     for (const CurvePoint& p : c.points) most = std::max(most, p.x);
   }
-  add_ticks(chart, std::ceil(most * 1.1));
+  add_ticks(chart, most);
   return curve_svg(chart);
 }
 

@@ -72,7 +72,8 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
                    {human_rate(static_cast<double>(r.capacity.tokens * r.replicas))}},
                   ""};
   if (asked.price) {
-    out.cells.push_back({fmt::format("{:.4g}", r.price_per_million_output_tokens())});
+    const double price = r.price_per_million_output_tokens();
+    out.cells.push_back({price > 0 ? fmt::format("{:.4g}", price) : "-"});
   }
   if (asked.objectives) {
     add_objective_cells(r, asked, out.cells);

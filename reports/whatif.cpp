@@ -81,9 +81,7 @@ TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) 
                                      {human_percent(fraction_of(r, "exposed_communication"))},
                                      fits_cell(r)});
   if (has_price(study)) {
-    row.cells.push_back(compares_trainings(study)
-                            ? training_price_cell(r)
-                            : Span{fmt::format("{:.5g}", r.price_per_billion_tokens)});
+    row.cells.push_back(compares_trainings(study) ? training_price_cell(r) : price_cell(r));
   }
   const std::string filled =
       p.filled ? fmt::format(" ({} {})", p.filled->first.substr(p.filled->first.rfind('.') + 1),

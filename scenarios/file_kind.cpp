@@ -18,12 +18,19 @@ struct Sign {
   std::string_view what;  // the file is that has it
   std::string_view cure;  // {}: its name
 };
+constexpr std::string_view kItsScenario = "name the scenario that it is of";
 /// The first key that stands in the file decides.
-constexpr std::array<Sign, 14> kSigns = {{
+constexpr std::array<Sign, 19> kSigns = {{
+    // Results name their scenario's model too.
+    {"step_time_s", FileFormat::kOther, "a result of plait run", "plait compare {}"},
+    {"changes_that_fit", FileFormat::kOther, "a result of plait check", kItsScenario},
+    {"kv_cache", FileFormat::kOther, "a result of plait serve", kItsScenario},
+    {"layouts", FileFormat::kOther, "a result of plait search", kItsScenario},
+    {"points", FileFormat::kOther, "a result of plait whatif", kItsScenario},
+    {"candidates", FileFormat::kOther, "a result of plait compare", kItsScenario},
     {"model", FileFormat::kScenario, "a scenario", "plait run {}"},
     {"workload", FileFormat::kScenario, "a scenario", "plait run {}"},
     {"serving", FileFormat::kScenario, "a scenario", "plait serve {}"},
-    {"step_time_s", FileFormat::kOther, "a result of plait run", "plait compare {}"},
     {"model_type", FileFormat::kOther, "a Hugging Face config.json",
      R"(name it in a scenario: "model": {{"hf_config": "{}"}})"},
     {"peft_type", FileFormat::kPeft, "an adapter_config.json of PEFT",
@@ -58,6 +65,11 @@ bool has(const std::string& text, std::string_view word) {
 }
 
 FileKind kind_of_text(const std::string& text, const std::string& file) {
+  if (text.starts_with("<!doctype html>")) {
+    return {FileFormat::kOther, "a page",
+            fmt::format("name the scenario that it is of; plait compare {} reads one of plait run",
+                        file)};
+  }
   const bool matrix = has(text, "GPU0") && (has(text, "NODE") || has(text, "SYS") ||
                                             has(text, "PIX") || has(text, "NV"));
   if (matrix || has(text, "<system version")) {

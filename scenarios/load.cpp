@@ -218,7 +218,9 @@ void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& 
 JsonDocument parsed_scenario(const std::string& text, const std::string& file) {
   try {
     JsonDocument document = parse_json(text, file);
-    if (document.root().find("model") == nullptr) refuse_other_files(text, file);
+    const Json& root = document.root();
+    const bool is_result = root.find("scenario") != nullptr;
+    if (is_result || root.find("model") == nullptr) refuse_other_files(text, file);
     return document;
   } catch (const InputError& error) {
     if (error.text().code == "J005") refuse_other_files(text, file);

@@ -6,13 +6,25 @@
 #include "scenarios/fields.h"
 
 namespace plait {
+namespace {
+
+/// What is missing in it, the file may say: a batch, or the model's sizes.
+void refuse_wrong_scenario(const BaseScenario& base) {
+  try {
+    parse_scenario(base.text, base.file);
+  } catch (const InputError& e) {
+    if (e.text().code != "F002") throw;
+  }
+}
+
+}  // namespace
 
 void check_base(const BaseScenario& base) {
   const JsonDocument document = parse_json(base.text, base.file);
   const Json& root = document.root();
   const bool task = root.find("workload") != nullptr || root.find("serving") != nullptr;
   if (root.find("model") != nullptr && task && root.find("cluster") != nullptr) {
-    parse_scenario(base.text, base.file);
+    refuse_wrong_scenario(base);
     return;
   }
   if (!root.is(Json::Kind::kObject)) refuse_type(root, "an object");

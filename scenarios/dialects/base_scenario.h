@@ -5,7 +5,8 @@
 
 namespace plait {
 
-/// A whole scenario is one that is right by itself. Parts of one are judged together with the file.
+/// A whole scenario is one that is right by itself, but for what is missing. Parts of one are
+/// judged together with the file.
 /// Throws what parse_scenario throws, F003 for what is no object, and F001 for parts that no
 /// scenario has.
 void check_base(const BaseScenario& base);

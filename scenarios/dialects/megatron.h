@@ -30,13 +30,6 @@ inline constexpr Same kAxes[] = {
     {"--pipeline-model-parallel-size", "strategy.pp"},
     {"--context-parallel-size", "strategy.cp"},
 };
-/// strategy.context.kind, --cp-comm-type; a hybrid has sizes of its own (a2a+p2p).
-struct SameKind {
-  std::string_view kind, argument;
-};
-inline constexpr SameKind kContextKinds[] = {
-    {"ring", "p2p"}, {"all_gather", "all_gather"}, {"ulysses", "a2a"}};
-
 /// Gradients in a bucket where --ddp-bucket-size is absent: the larger of two numbers. Without
 /// overlap a bucket is of all, and so of more than devices hold
 /// (megatron/core/distributed/distributed_data_parallel.py).
@@ -57,6 +50,10 @@ void write_hybrid(ExportDraft& draft);
 void read_hybrid(Arguments& arguments, Imported& out, std::int64_t layers, std::int64_t hidden);
 
 /// Schedule, and layers of stages; `layers` of the model, 0 where the arguments have none.
+/// Attention over the ranks of a sequence; `cp` of them.
+void write_context(ExportDraft& draft);
+void read_context(Arguments& arguments, Imported& out, std::int64_t cp);
+
 void write_pipeline(ExportDraft& draft);
 void read_pipeline(Arguments& arguments, Imported& out, std::int64_t pp, std::int64_t layers);
 
@@ -86,6 +83,9 @@ void write_experts(ExportDraft& draft);
 bool counts_ranks_of_experts(const Strategy& strategy);
 void read_experts(Arguments& arguments, Imported& out, const Ranks& of, std::int64_t layers,
                   std::int64_t ffn_hidden);
+
+/// Options without effect on a step count as read.
+void pass_over_idle(Arguments& arguments);
 
 /// Nodes and devices of each, as far as the script says; `text` is all of it.
 void read_machine(Arguments& arguments, const std::string& text, Imported& out);

@@ -30,6 +30,18 @@ struct Ends {
 
 Ends ends_of(const PipelineOptions& p) { return {p.first_stage_layers, p.last_stage_layers}; }
 
+/// A piece between others that had its m alone gets a layer, which takes about as long: the last
+/// one of the piece before, if that has another. True where there is one.
+bool fill_empty(std::vector<std::int64_t>& layers) {
+  bool moved = false;
+  for (std::size_t i = 1; i + 1 < layers.size(); ++i) {
+    if (layers[i] > 0 || layers[i - 1] < 2) continue;
+    --layers[i - 1], ++layers[i];
+    moved = true;
+  }
+  return moved;
+}
+
 /// Chunks are even where embedding and loss, at the ends that are given, count as a layer each.
 bool are_counted(const Scenario& s) {
   const Ends ends = ends_of(s.strategy.pipeline);
@@ -110,12 +122,15 @@ class Stages {
     if (pieces % pp_ != 0) {
       args_.contradiction(kLayout, fmt::format("{} stages of its {} pieces", pp_, pieces));
     }
+    std::vector<std::int64_t> layers = layout->layers;
     if (!layout->mtp_is_last) {
+      const bool moved = fill_empty(layers);
       out_.warnings.push_back(
-          fmt::format("W008: the m of {} is read as in the stage of the loss", kLayout));
+          fmt::format("W008: the m of {} is read as in the stage of the loss{}", kLayout,
+                      moved ? ", and in its place is the last layer of the piece before" : ""));
     }
     give_chunks(kLayout, pieces / pp_);
-    give(kLayout, "stage_layers", fmt::format("[{}]", fmt::join(layout->layers, ", ")));
+    give(kLayout, "stage_layers", fmt::format("[{}]", fmt::join(layers, ", ")));
     for (const char* end : {"first_stage_layers", "last_stage_layers"}) give(kLayout, end, "-1");
   }
 

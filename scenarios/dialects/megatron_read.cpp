@@ -41,6 +41,7 @@ class Reading {
     pass_over();
     out_.framework = framework_of(fork_);
     out_.foreign = args_.knows_none();
+    pass_over_idle(args_);
     args_.report_unread(out_.warnings);
     return std::move(out_);
   }
@@ -90,7 +91,7 @@ class Reading {
     tp_ = copy(kAxes[0], 1);
     pp_ = copy(kAxes[1], 1);
     cp_ = copy(kAxes[2], 1);
-    if (cp_ > 1) context();
+    if (cp_ > 1) read_context(args_, out_, cp_);
     if (tp_ > 1 && !fork_.deepspeed) {
       give("--tp-comm-overlap", "strategy.tensor.overlap",
            args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("weight-grad")");
@@ -100,17 +101,6 @@ class Reading {
     if (args_.flag("--use-tp-pp-dp-mapping")) {
       give("--use-tp-pp-dp-mapping", "placement.order", kStagesWithinReplicas);
     }
-  }
-
-  void context() {
-    const std::string type =
-        args_.one_of("--cp-comm-type", {"p2p", "all_gather", "a2a", "a2a+p2p"}).value_or("p2p");
-    for (const auto& [kind, argument] : kContextKinds) {
-      if (argument != type) continue;
-      give("--cp-comm-type", "strategy.context.kind", "\"" + std::string(kind) + "\"");
-    }
-    out_.give("strategy.context.ulysses", "1");  // a hybrid's alone
-    if (type == "a2a+p2p") args_.unsupported("--cp-comm-type", "two levels of context parallelism");
   }
 
   void model() {

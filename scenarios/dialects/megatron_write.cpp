@@ -205,15 +205,6 @@ void write_reduction(ExportDraft& d) {
   if (whole && says_gradients(p)) d.say({"strategy.data.bucket"});
 }
 
-void write_context(ExportDraft& d) {
-  const Strategy& s = d.scenario.strategy;
-  if (s.mesh.size_of(kContextAxes) == 1 || s.context.kind == ContextKind::kHybrid) return;
-  for (const auto& [kind, value] : kContextKinds) {
-    if (kind == name_of(s.context.kind)) d.set("--cp-comm-type", std::string(value));
-  }
-  d.say({"strategy.context.kind"});
-}
-
 /// Stages around the ranks that split layers, and replicas around stages: the one order that
 /// Megatron-LM knows beside its own, and knows without other axes (megatron/training/arguments.py).
 void write_placement(ExportDraft& d) {

@@ -202,6 +202,18 @@ class Pages(EveryPage, unittest.TestCase):
         text = self.browser.run("return document.querySelector('#answer').textContent")
         self.assertIn("No small change of the layout makes it fit", text)
 
+    def test_a_long_word_is_not_broken_in_its_tile(self):
+        for width in (1440, 1100, 400):
+            self.load("run-large", width=width)
+            lines = self.browser.run("""
+                const bound = document.querySelector('#answer .tile [data-path$="/bound_by"]');
+                bound.textContent = 'communication over ep';
+                const word = document.createRange();
+                word.setStart(bound.firstChild, 0);
+                word.setEnd(bound.firstChild, 'communication'.length);
+                return word.getClientRects().length;""")
+            self.assertEqual(lines, 1, width)
+
     def test_a_search_of_machines_says_what_they_cost(self):
         self.load("search-machines")
         heads = self.browser.run("return [...document.querySelectorAll('#layouts th[scope=col]')]"

@@ -36,6 +36,17 @@ class Html(CommandTest):
         self.assertEqual(compared["candidates"][1]["step_time_difference"], 0)
         self.assertEqual(compared["candidates"][1]["report"]["step_time_s"], printed["step_time_s"])
 
+    def test_what_is_asked_of_results_alone_is_said_to_change_nothing(self):
+        page, _, _ = self.page("page.html", "run", TINY)
+        json_file = self.folder / "run.json"
+        self.run_ok("run", TINY, "-o", json_file)
+        asked = ["--set", "network=analytic", "--price", "2"]
+        told = self.run_ok("compare", page, json_file, TINY, *asked).err
+        self.assertEqual(told, "warning: W002: results stand as they are, whatever --set or --price says: "
+                               f"{page}, {json_file}\n")
+        self.assertEqual(self.run_ok("compare", page, json_file).err, "")
+        self.assertEqual(self.run_ok("compare", TINY, *asked).err, "")
+
     def test_a_change_that_helps_does_what_a_run_with_it_says(self):
         for options in ([], ["--network", "flow"]):
             with self.subTest(options):

@@ -5,6 +5,7 @@ import unittest
 from plait_command import SOURCE, CommandTest, plait
 
 HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
+SERVED = SOURCE / "scenarios" / "systems" / "vllm-llama-3.1-70b.json"
 BOTH = ["-L", "cluster.preset=hgx-h100,hgx-h200"]
 OF_EACH = ["--price", "h100-sxm=2,h200-sxm=3"]
 
@@ -29,6 +30,24 @@ class Prices(CommandTest):
         self.assertEqual([point["price_per_step"] for point in study["points"]],
                          [row["report"]["price_per_step"] for row in reports["candidates"]])
 
+    def test_a_machine_without_a_price_is_not_said_to_cost_nothing(self):
+        study = self.run_ok("whatif", HYBRID, *BOTH, "--price", "h100-sxm=2").out
+        row = next(line for line in study.splitlines() if line.startswith("hgx-h200"))
+        self.assertRegex(row, r"yes +-  compute")
+
+    def test_servers_that_are_compared_have_prices_of_their_own(self):
+        of_each = self.run_ok("serve", SERVED, *BOTH, *OF_EACH, "--format", "json").json()["candidates"]
+        for row, price in zip(of_each, (2, 3)):
+            service = row["report"]["service"]
+            devices = row["report"]["devices"]
+            self.assertAlmostEqual(service["price_per_million_output_tokens"],
+                                   1e6 * price * devices / 3600 / service["output_tokens_per_s"], places=9)
+        one = self.run_ok("serve", SERVED, *BOTH, "--price", "h100-sxm=2,l4=1")
+        self.assertEqual(one.err, "warning: W001: --price l4=1 has no effect: no machine has such devices\n")
+        self.assertRegex(one.out, r"preset=hgx-h200\n.* -  yes")
+        alone = self.run_ok("serve", SERVED, "--price", "2").out
+        self.assertIn("per 1e6 tokens of output", alone)
+
     def test_a_price_of_a_kind_goes_before_that_of_the_scenario(self):
         said = ["--set", "cluster.price_per_device_hour=1"]
         for prices, price in (([], 1), (["--price", "2"], 2), (["--price", "h200-sxm=3"], 1),
@@ -44,7 +63,7 @@ class Prices(CommandTest):
         self.assertIn("error[G024]: h100-sxm has a price and h200-sxm has none", one.err)
 
     def test_prices_of_devices_that_are_not_there_are_told(self):
-        for command in (["run", HYBRID], ["compare", HYBRID], ["whatif", HYBRID, *BOTH]):
+        for command in (["run", HYBRID], ["compare", HYBRID], ["whatif", HYBRID, *BOTH], ["serve", SERVED]):
             with self.subTest(command[0]):
                 idle = self.run_ok(*command, "--price", "l4=1")
                 self.assertEqual(idle.err, "warning: W001: --price l4=1 has no effect: no machine has such devices\n")

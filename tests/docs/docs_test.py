@@ -8,7 +8,8 @@
 
 A block runs in a folder of its own that has the folders of the tree, so files that one of its
 commands writes are there for the next. A backslash at the end continues a command; what stands
-behind two or more spaces and is no option explains it. PLAIT_UPDATE_DOCS=1 writes the outputs anew."""
+behind two or more spaces and is no option explains it. PLAIT_UPDATE_DOCS=1 writes the outputs
+anew, and draws the pictures."""
 
 import os
 import re
@@ -21,6 +22,13 @@ PLAIT = Path(os.environ["PLAIT"])
 SOURCE = Path(os.environ["PLAIT_SOURCE_DIR"])
 UPDATE = os.environ.get("PLAIT_UPDATE_DOCS") == "1"
 TIMEOUT_S = 240
+# What draws the pictures of the pages that say so, after --svg.
+PICTURES = {
+    "search.svg": "plait search scenarios/llama/llama-3.1-70b-64xh100.json",
+    "whatif.svg": 'plait whatif scenarios/llama/llama-3.1-8b-16xh100-hybrid.json '
+                  '-L cluster.inter_node.bandwidth="25 Gbit/s","50 Gbit/s","100 Gbit/s","200 Gbit/s","400 Gbit/s" '
+                  '-L strategy.fsdp=8,16',
+}
 PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", *sorted((SOURCE / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 KINDS = {"console", "sh", "text", "json", "cpp", "cmake", "diff", "python", "csv"}
@@ -122,6 +130,17 @@ class Docs(unittest.TestCase):
             after = BLOCK.sub(lambda m, page=page: self.checked(page, m), before)
             if UPDATE and after != before:
                 page.write_text(after, encoding="utf-8")
+
+    def test_pictures_are_as_their_commands_draw_them(self):
+        for name, command in PICTURES.items():
+            shown = SOURCE / "docs" / "pictures" / name
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                done = Shell(folder).run(f"{command} --svg {name}")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                drawn = (Path(folder) / name).read_text(encoding="utf-8")
+                if UPDATE:
+                    shown.write_text(drawn, encoding="utf-8")
+                self.assertEqual(shown.read_text(encoding="utf-8"), drawn, f"PLAIT_UPDATE_DOCS=1 draws {name} anew")
 
     def checked(self, page, block):
         if block.group(1) != "console":

@@ -41,6 +41,28 @@ TEST(Compare, StepsOfDifferentSizeAreSaidToBe) {
   EXPECT_NE(comparison_text(c, {}).find("compare tokens/s"), std::string::npos);
 }
 
+/// Trainings on machines of several sizes, with a price and energy: all columns there are.
+TEST(Compare, TrainingsStandInOneLineEach) {
+  std::vector<ComparedScenario> c = three();
+  c.resize(2);
+  for (ComparedScenario& one : c) {
+    one.report->training =
+        TrainingReport{.total_s = 2.3e8, .steps_s = 2.2e8, .price = 1.03e7, .energy_kwh = 2.89e6};
+  }
+  c[1].report->world_size = 128;
+  const std::string text = comparison_text(c, {});
+  const std::size_t first = text.find("tp=1"), second = text.find("tp=2");
+  EXPECT_EQ(text.substr(first, second - first).find('\n'), second - first - 1) << text;
+  EXPECT_NE(text.find("2.89 GWh\n"), std::string::npos) << text;
+}
+
+TEST(Compare, WhatHasNoPriceIsNotSaidToCostNothing) {
+  std::vector<ComparedScenario> c = three();
+  c[0].report->price_per_billion_tokens = 68.398;
+  EXPECT_EQ(price_cell(*c[0].report).text, "68.398");
+  EXPECT_EQ(price_cell(*c[1].report).text, "-");
+}
+
 TEST(Compare, TheReferenceIsTheFirstThatCanBePlanned) {
   std::vector<ComparedScenario> c = three();
   std::swap(c[0], c[2]);

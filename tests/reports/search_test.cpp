@@ -113,6 +113,14 @@ TEST(SearchFront, EachLayoutStandsThereOnce) {
   EXPECT_EQ(pareto_front(rows).size(), 1U);
 }
 
+/// Steps of 50 GiB up to 200: the axis ends with the last.
+TEST(SearchFront, ThePictureHasRoomForItsLargestMemory) {
+  SearchReport report = answer();
+  report.front = {row(true)};
+  report.front[0].report.memory.peak_memory_bytes = std::int64_t{175} << 30;
+  EXPECT_TRUE(says(search_svg(report), ">200 GiB<")) << search_svg(report);
+}
+
 TEST(SearchText, TheMostFrequentErrorsAreNamed) {
   SearchReport report = answer();
   for (int i = 1; i <= 5; ++i)

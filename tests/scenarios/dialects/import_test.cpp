@@ -102,8 +102,13 @@ TEST(ImportMegatron, AbsentArgumentsHaveItsDefaults) {
 }
 
 TEST(ImportMegatron, WhatItDoesNotReadItNames) {
-  EXPECT_EQ(warnings(Dialect::kMegatronCore, std::string(kMegatron) + " --min-lr 1e-5 --seed 7"),
-            "W007: not read: --min-lr, --seed\n");
+  const auto told = [](const std::string& more) {
+    return warnings(Dialect::kMegatronCore, kMegatron + more);
+  };
+  EXPECT_EQ(told(" --apply-layernorm-1p --manual-gc"),
+            "W007: not read: --apply-layernorm-1p, --manual-gc\n");
+  EXPECT_EQ(told(" --min-lr 1e-5 --data-path x --save y --eval-iters 10 --node-rank 0"), "");
+  EXPECT_EQ(told(" --min-lrs 1e-5"), "W007: not read: --min-lrs (did you mean --min-lr?)\n");
 }
 
 TEST(ImportMegatron, ItsLengthIsTheTokensThatItTrainsOn) {

@@ -56,6 +56,20 @@ TEST(MegatronPipeline, RepeatsOfALayoutAreWrittenOut) {
             (std::vector<std::int64_t>{3, 2, 2, 1}));
 }
 
+// "Et*3|(tt|)*29,m|L" of Megatron-LM's guide to DeepSeek-V3: a scenario has no piece between others
+// that no layer is in.
+TEST(MegatronPipeline, APieceOfTheMAloneHasALayerOfTheOneBefore) {
+  const std::string text =
+      "--num-layers 7 --hidden-size 64 --num-attention-heads 4 --padded-vocab-size 512 "
+      "--mtp-num-layers 1 --pipeline-model-parallel-size 3 "
+      "--pipeline-model-parallel-layout \"Et|(tt|)*3,m|L\" ";
+  const std::string base = R"({"cluster": {"preset": "hgx-h100", "devices_per_node": 3},
+    "workload": {"sequence_length": 64, "global_batch": 4}})";
+  const Scenario s =
+      import_test::imported(Dialect::kMegatronCore, text + "--bf16 --micro-batch-size 1", base);
+  EXPECT_EQ(s.strategy.pipeline.stage_layers, (std::vector<std::int64_t>{1, 2, 2, 1, 1, 0}));
+}
+
 TEST(MegatronPipeline, RefusesAtTheLine) {
   const auto refused = [](const std::string& layout) {
     return import_test::refusal(
