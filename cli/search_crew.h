@@ -22,6 +22,8 @@ class SearchRanks : public Crews {
   bool leads() const;
   /// Of the leader: everybody, with `threads` threads each. They must be at this work too.
   std::unique_ptr<Crew> crew(SearchWork& work, int threads) const override;
+  /// Several ranks are at one space at a time.
+  bool may_look_ahead() const override { return transport_ == nullptr; }
   /// Of the others: answers the leader. False when there will be no further space.
   bool follow(SearchWork& work, int threads) const;
   /// Of the leader: the others go on to the next space, if there is one to come.

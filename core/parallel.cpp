@@ -23,7 +23,7 @@ class Helpers {
   }
 
   /// `loop` by the caller and by up to `hands` helpers at the same time, as many as are free while
-  /// it runs; returns when all that entered it have left.
+  /// it runs; returns when all that entered it have left. Until then the caller helps others.
   void run(int hands, const std::function<void()>& loop) {
     Call call{loop, hands};
     {
@@ -31,11 +31,11 @@ class Helpers {
       for (; size_ < hands; ++size_) std::thread([this] { serve(); }).detach();
       calls_.push_back(&call);
     }
-    called_.notify_all();
+    called_.notify_all(), left_.notify_all();
     loop();
     std::unique_lock lock(mutex_);
     std::erase(calls_, &call);
-    left_.wait(lock, [&] { return call.inside == 0; });
+    while (call.inside > 0) help(lock, left_);
   }
 
  private:
@@ -47,21 +47,24 @@ class Helpers {
 
   [[noreturn]] void serve() {
     std::unique_lock lock(mutex_);
-    while (true) {
-      called_.wait(lock, [&] { return !calls_.empty(); });
-      Call& call = *calls_.front();
-      ++call.inside;
-      if (--call.wanted == 0) calls_.erase(calls_.begin());
-      lock.unlock();
-      call.loop();
-      lock.lock();
-      if (--call.inside == 0) left_.notify_all();
-    }
+    while (true) help(lock, called_);
+  }
+  /// In the first call that wants it; where none does, waits for news.
+  void help(std::unique_lock<std::mutex>& lock, std::condition_variable& news) {
+    if (calls_.empty()) return news.wait(lock);
+    Call& call = *calls_.front();
+    ++call.inside;
+    if (--call.wanted == 0) calls_.erase(calls_.begin());
+    lock.unlock();
+    call.loop();
+    lock.lock();
+    if (--call.inside == 0) left_.notify_all();
   }
 
   std::mutex mutex_;
-  std::condition_variable called_, left_;
-  std::vector<Call*> calls_;  // that want helpers
+  std::condition_variable called_;  // somebody wants helpers
+  std::condition_variable left_;    // or a call has lost its last one: what callers wait for
+  std::vector<Call*> calls_;        // that want helpers
   int size_ = 0;
 };
 

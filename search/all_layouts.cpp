@@ -29,9 +29,6 @@ std::vector<std::int64_t> divisors(std::int64_t n, const std::vector<std::int64_
   return out;
 }
 
-constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective, Recompute::kModules,
-                                     Recompute::kOps, Recompute::kFull};
-
 /// The ways to cut model and sequences: layouts with the sizes of these axes, the ranks that are
 /// left as dp, and nothing else.
 class Cuts {

@@ -33,23 +33,34 @@ std::vector<Numbers> pieces_of(Numbers all) {
   return out;
 }
 
-/// The same, each of one size of microbatch.
-std::map<std::int32_t, std::vector<Numbers>> by_microbatch(std::span<const Layout> layouts,
-                                                           Numbers numbers, int threads) {
+/// How ranks share a microbatch. Layouts that differ in it ask for different plans, whatever they
+/// recompute.
+using SharedAs = std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>;
+SharedAs shared_by(const Layout& l) { return {l.tp, l.cp, l.ep, l.sequence_parallel}; }
+
+/// Some layouts by the size of their microbatches.
+using BySize = std::map<std::int32_t, std::vector<Numbers>>;
+
+std::map<SharedAs, BySize> by_share(std::span<const Layout> layouts, Numbers numbers, int threads) {
   const std::vector<Numbers> pieces = pieces_of(numbers);
   std::vector<std::vector<Numbers>> alike(pieces.size());
   in_parallel(pieces.size(), threads, [&](std::size_t p) {
-    const auto size = [&](std::uint32_t n) { return layouts[n].micro_batch; };
-    for (Numbers left = pieces[p]; !left.empty();) {  // neighbours mostly are of one size
-      const auto end = std::ranges::find_if(
-          left, [&, first = size(left.front())](std::uint32_t n) { return size(n) != first; });
+    for (Numbers left = pieces[p]; !left.empty();) {  // neighbours mostly are alike
+      const Layout& first = layouts[left.front()];
+      const auto end = std::ranges::find_if(left, [&](std::uint32_t n) {
+        return layouts[n].micro_batch != first.micro_batch ||
+               shared_by(layouts[n]) != shared_by(first);
+      });
       alike[p].emplace_back(left.begin(), end);
       left = left.subspan(alike[p].back().size());
     }
   });
-  std::map<std::int32_t, std::vector<Numbers>> out;
+  std::map<SharedAs, BySize> out;
   for (const auto& piece : alike) {
-    for (const Numbers& n : piece) out[layouts[n.front()].micro_batch].push_back(n);
+    for (const Numbers& n : piece) {
+      const Layout& first = layouts[n.front()];
+      out[shared_by(first)][first.micro_batch].push_back(n);
+    }
   }
   return out;
 }
@@ -104,10 +115,19 @@ void Bounds::prepare_memory(std::span<const Layout> layouts, Numbers numbers, in
   plan(layouts, numbers, false, threads);
 }
 
+/// No plan is of two shares, so these are planned side by side; in each the smallest
+/// microbatches come first, which may tell that larger ones have no room.
 void Bounds::plan(std::span<const Layout> layouts, Numbers numbers, bool all, int threads) {
-  for (const auto& [size, alike] : by_microbatch(layouts, numbers, threads)) {
-    plan_alike(layouts, alike, all, threads);
+  const std::map<SharedAs, BySize> by = by_share(layouts, numbers, threads);
+  std::vector<const BySize*> shares;
+  for (const auto& [share, sizes] : by) {  // so that each writes to tables of its own
+    const auto& [tp, cp, ep, sequence_parallel] = share;
+    for (const Recompute r : kRecomputes) shards_[{tp, cp, ep, sequence_parallel, r}];
+    shares.push_back(&sizes);
   }
+  in_parallel(shares.size(), threads, [&](std::size_t i) {
+    for (const auto& [size, alike] : *shares[i]) plan_alike(layouts, alike, all, threads);
+  });
 }
 
 void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const Numbers> alike, bool all,
@@ -130,7 +150,7 @@ void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const Numbers
                          groups_, scenario_.interference);
   });
   for (const auto& [layout, costs] : fresh) {
-    shards_[cut_key(layout)][layout.micro_batch] = std::move(*costs);
+    shards_.at(cut_key(layout))[layout.micro_batch] = std::move(*costs);
   }
 }
 

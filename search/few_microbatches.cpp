@@ -44,6 +44,13 @@ std::int64_t period_of(const Strategy& s) {
   return group_of(s.pipeline, s.mesh[Axis::kPp]);
 }
 
+std::int64_t fewest_microbatches(const Strategy& s, std::int64_t all) {
+  const std::int64_t later = period_of(s);
+  if (later == 0) return all;
+  const std::int64_t few = periods_of(s.pipeline.schedule) * later + all % later;
+  return worthwhile(few, all) ? few : all;
+}
+
 Workload with_microbatches(const Scenario& s, std::int64_t microbatches) {
   Workload out = s.workload;
   out.global_batch = microbatches * s.strategy.replicas() * s.workload.micro_batch;

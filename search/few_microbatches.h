@@ -37,6 +37,10 @@ namespace plait {
 /// Microbatches after which the schedule repeats itself; 0: as a whole it does not.
 std::int64_t period_of(const Strategy& strategy);
 
+/// Of how many microbatches a step of `all` is told, if of the fewest that are tried; all, where it
+/// is simulated whole.
+std::int64_t fewest_microbatches(const Strategy& strategy, std::int64_t all);
+
 /// The scenario's workload with so many microbatches of each replica.
 Workload with_microbatches(const Scenario& scenario, std::int64_t microbatches);
 

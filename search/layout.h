@@ -11,6 +11,9 @@
 
 namespace plait {
 
+inline constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective,
+                                            Recompute::kModules, Recompute::kOps, Recompute::kFull};
+
 struct Layout {
   std::int32_t pp = 1, dp = 1, fsdp = 1, cp = 1, ep = 1, tp = 1;
   std::int32_t micro_batch = 1;

@@ -96,6 +96,10 @@ class Searcher {
   /// The crew's work is `work`.
   Searcher(const SearchWork& work, Crew& crew, SearchEars ears = {});
 
+  /// Bounds all layouts, with which the first search begins. False where it was stopped before.
+  bool bound_all(const std::atomic<bool>* stop);
+  /// Who hears of simulations from now on.
+  void tell(SearchEars ears) { ears_ = std::move(ears); }
   /// What is known of a layout from elsewhere: it will not be simulated.
   void know(std::uint32_t number, const Answer& answer) { known_[number] = answer; }
   /// Deterministic: the same whoever is in the crew and whatever is known.
@@ -103,8 +107,6 @@ class Searcher {
 
  private:
   friend class Run;
-  /// False where it was stopped before.
-  bool bound_all(const std::atomic<bool>* stop);
 
   const SearchWork& work_;
   Crew& crew_;

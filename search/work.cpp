@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "plan/schedule.h"
+#include "search/few_microbatches.h"
 #include "search/refusals.h"
 
 namespace plait {
@@ -75,11 +77,8 @@ void SearchWork::bound_closer(const std::vector<std::uint32_t>& numbers, int thr
 
 void SearchWork::simulate(const Question& q, int threads, std::span<Answer> out,
                           const Heard& heard) {
-  const auto passes_of_rank = [&](std::size_t i) {  // each takes about as long to simulate
-    const Layout& l = layouts_[q.layouts[i]];
-    return l.chunks * l.microbatches(scenario_.workload.global_batch);
-  };
-  const std::vector<std::size_t> order = longest_first(q.layouts.size(), passes_of_rank);
+  const auto length = [&](std::size_t i) { return simulated_calls(layouts_[q.layouts[i]]); };
+  const std::vector<std::size_t> order = longest_first(q.layouts.size(), length);
   std::mutex mutex;
   in_parallel(order.size(), threads, [&](std::size_t nth) {
     const std::size_t i = order[nth];
@@ -88,6 +87,16 @@ void SearchWork::simulate(const Question& q, int threads, std::span<Answer> out,
     const std::lock_guard lock(mutex);
     heard(i, out[i]);
   });
+}
+
+/// About: of each microbatch the passes of all layers, and what each piece receives and sends. Each
+/// call takes about as long.
+std::int64_t SearchWork::simulated_calls(const Layout& l) const {
+  const Strategy strategy = strategy_of(l, scenario_.strategy);
+  const std::int64_t passes = splits_backward(l.schedule) ? 3 : 2;
+  const std::int64_t all = l.microbatches(scenario_.workload.global_batch);
+  return fewest_microbatches(strategy, all) *
+         (passes * scenario_.model.layers + std::int64_t{4} * l.pp * l.chunks);
 }
 
 Answer SearchWork::simulated(std::uint32_t number, SimTime limit) {

@@ -63,6 +63,7 @@ class SearchWork {
   void bound(const std::vector<std::uint32_t>& numbers, int threads, std::span<Answer> out);
   void bound_closer(const std::vector<std::uint32_t>& numbers, int threads, std::span<Answer> out);
   void simulate(const Question& question, int threads, std::span<Answer> out, const Heard& heard);
+  std::int64_t simulated_calls(const Layout& layout) const;
   Answer simulated(std::uint32_t number, SimTime limit);
 
   const Scenario& scenario_;

@@ -82,10 +82,18 @@ std::vector<Ranked> search_machines(const SearchQuestion& q, const Machines& mac
   std::uint32_t i = 0;
   for (; i < studies.size() && !control.stop; ++i) {
     Study& study = *studies[i];
-    const std::vector<Found> found =
-        study.run({control.crews, control.stop, control.progress, records.ears(i, study),
-                   records.known(i), ranking.slowest(study.scenario())},
-                  report);
+    study.prepare(control.crews, control.stop);
+    std::vector<Found> found;
+    const bool ahead = i + 1 < studies.size() && control.crews.may_look_ahead();
+    in_parallel(ahead ? 2 : 1, q.jobs, [&](std::size_t which) {
+      if (which == 0) {
+        found = study.run({control.crews, control.stop, control.progress, records.ears(i, study),
+                           records.known(i), ranking.slowest(study.scenario())},
+                          report);
+      } else if (!control.stop) {  // beside its simulations, which cannot be shared out evenly
+        studies[i + 1]->prepare(control.crews, control.stop);
+      }
+    });
     control.crews.dismiss(control.stop);
     ranking.add(study.scenario(), i, found);
   }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "prediction/prices.h"
 #include "prediction/run_facts.h"
 #include "prediction/search/figures.h"
@@ -115,9 +116,13 @@ Machines machines_of(const SearchQuestion& q) {
   Machines out;
   std::vector<const Scenario*> scenarios;
   std::vector<std::string> devices;
-  for (const Assignments& machine : combinations(variations)) {
-    out.studies.push_back(std::make_unique<Study>(q, outer_first(machine)));
-    scenarios.push_back(&out.studies.back()->scenario());
+  const std::vector<Assignments> machines = combinations(variations);
+  out.studies.resize(machines.size());
+  in_parallel(machines.size(), q.jobs, [&](std::size_t i) {
+    out.studies[i] = std::make_unique<Study>(q, outer_first(machines[i]));
+  });
+  for (const std::unique_ptr<Study>& study : out.studies) {
+    scenarios.push_back(&study->scenario());
     std::ranges::copy(kinds_of_devices(scenarios.back()->cluster), std::back_inserter(devices));
   }
   require_prices(q.prices, devices);

@@ -133,15 +133,24 @@ void Study::begin() {
 bool Study::follow(const std::function<bool(SearchWork&)>& answer) {
   begin();
   const bool more = answer(*work_);
-  work_.reset();
+  end();
   return more;
 }
 
-std::vector<Found> Study::run(const Session& session, SearchReport& out) {
+void Study::prepare(const Crews& crews, const std::atomic<bool>& stop) {
+  if (searcher_ != nullptr) return;
   begin();
-  const std::unique_ptr<Crew> crew = session.crews.crew(*work_, question_.jobs);
-  Searcher searcher(*work_, *crew, session.ears);
-  for (const auto& [number, answer] : session.known) searcher.know(number, answer);
+  crew_ = crews.crew(*work_, question_.jobs);
+  searcher_ = std::make_unique<Searcher>(*work_, *crew_);
+  searcher_->bound_all(&stop);
+}
+
+void Study::end() { searcher_.reset(), crew_.reset(), work_.reset(); }
+
+std::vector<Found> Study::run(const Session& session, SearchReport& out) {
+  prepare(session.crews, session.stop);
+  searcher_->tell(session.ears);
+  for (const auto& [number, answer] : session.known) searcher_->know(number, answer);
   const auto guesses = [this] {
     std::vector<Layout> layouts;
     if (own_) layouts.push_back(layout_of(own_->strategy, own_->workload));
@@ -149,21 +158,21 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
     if (rule) layouts.push_back(rule->layout);
     return layouts;
   };
-  SearchResult result = searcher.run({.best = question_.best,
-                                      .slowest = session.slowest,
-                                      .budget = question_.budget,
-                                      .stop = &session.stop,
-                                      .progress = session.progress,
-                                      .guesses = guesses,
-                                      .threads = question_.jobs});
+  SearchResult result = searcher_->run({.best = question_.best,
+                                        .slowest = session.slowest,
+                                        .budget = question_.budget,
+                                        .stop = &session.stop,
+                                        .progress = session.progress,
+                                        .guesses = guesses,
+                                        .threads = question_.jobs});
   const Certificate& c = result.certificate;
   out.counts += {c.considered, c.refused, c.too_large,   c.too_slow,          c.simulated,
                  c.open,       c.gap,     c.gap_of_last, c.fast_but_too_large};
   add_refusals(result, out);
   if (question_.front && !result.best.empty()) {
-    walk_front(result.best.front(), searcher, session, out);
+    walk_front(result.best.front(), session, out);
   }
-  work_.reset();
+  end();
   return std::move(result.best);
 }
 
@@ -228,17 +237,16 @@ std::vector<SearchRow> Study::rows(const std::vector<Found>& found) const {
 
 /// The fastest of all, then the fastest that needs a step less memory, and so on; behind the last
 /// of these byte by byte, down to the smallest.
-void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& session,
-                       SearchReport& out) const {
+void Study::walk_front(const Found& fastest, const Session& session, SearchReport& out) const {
   std::vector<Found> points = {fastest};
   for (double step = kFrontStep;;) {
     const std::int64_t memory = points.back().result.memory.value;
     const auto less = static_cast<std::int64_t>(static_cast<double>(memory) * (1 - step));
-    const SearchResult next = searcher.run({.best = 1,
-                                            .memory_limit = Bytes(std::min(less, memory - 1)),
-                                            .stop = &session.stop,
-                                            .progress = session.progress,
-                                            .threads = question_.jobs});
+    const SearchResult next = searcher_->run({.best = 1,
+                                              .memory_limit = Bytes(std::min(less, memory - 1)),
+                                              .stop = &session.stop,
+                                              .progress = session.progress,
+                                              .threads = question_.jobs});
     out.front_cut = next.certificate.open > 0;  // what was found need not be the fastest
     if (out.front_cut || (next.best.empty() && step == 0)) break;
     if (next.best.empty()) {

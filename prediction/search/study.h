@@ -57,6 +57,9 @@ class Study {
     std::vector<std::pair<std::uint32_t, Answer>> known;
     SimTime slowest = std::numeric_limits<SimTime>::max();  // that is looked for
   };
+  /// Makes its layouts and bounds them, which needs nothing that other searches find. Once; run()
+  /// begins with it.
+  void prepare(const Crews& crews, const std::atomic<bool>& stop);
   /// The leader's part: the best, fastest first. `out` is told the counts and the front.
   std::vector<Found> run(const Session& session, SearchReport& out);
   /// Of those who take part in another process's search: lends `answer` the work, returns what it
@@ -78,9 +81,9 @@ class Study {
   SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces,
                 const EvaluatedStep* evaluated = nullptr) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
-  void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
-                  SearchReport& out) const;
+  void walk_front(const Found& fastest, const Session& session, SearchReport& out) const;
   void begin();
+  void end();
 
   const SearchQuestion& question_;
   Assignments machine_;
@@ -90,7 +93,10 @@ class Study {
   Space space_;
   CostModel costs_;
   std::optional<Scenario> own_;
+  // While it is searched:
   std::unique_ptr<SearchWork> work_;
+  std::unique_ptr<Crew> crew_;
+  std::unique_ptr<Searcher> searcher_;
 };
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <latch>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -90,6 +91,19 @@ TEST(Parallel, ThrowsTheErrorOfTheFirstPieceAfterAllAreDone) {
     EXPECT_STREQ(error.what(), "7");
   }
   EXPECT_EQ(begun, 50);
+}
+
+/// Of two threads one ends its piece while the other's asks for both.
+TEST(Parallel, WhoeverWaitsForTheOthersHelpsThem) {
+  for (int k = 0; k < 100; ++k) {
+    std::latch begun(2);
+    in_parallel(2, 2, [&](std::size_t i) {
+      begun.arrive_and_wait();
+      if (i == 0) return;
+      std::barrier together(2);
+      in_parallel(2, 2, [&](std::size_t) { together.arrive_and_wait(); });
+    });
+  }
 }
 
 TEST(Parallel, TellsHowManyAreDoneOneByOne) {

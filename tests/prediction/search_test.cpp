@@ -40,6 +40,17 @@ TEST(Search, TheBestHaveLeastOfWhatIsAskedFor) {
   for (const SearchRow& row : smallest.best) EXPECT_EQ(row.report.world_size, 2);
 }
 
+/// While one machine is searched, others make the layouts of the next.
+TEST(Search, TheAnswerOfSeveralMachinesIsThatOfOneThread) {
+  SearchQuestion q = asked(Objective::kTime);
+  q.varied = {{"cluster.devices_per_node", {"1", "2", "4", "8"}}};
+  const std::string alone = search_json(answer_to(q));
+  for (const int jobs : {2, 5}) {
+    q.jobs = jobs;
+    EXPECT_EQ(search_json(answer_to(q)), alone) << jobs << " threads";
+  }
+}
+
 TEST(Search, MachinesThatAreTooLargeAreLeftOut) {
   SearchQuestion q = asked(Objective::kTime);
   q.max_gpus = 2;

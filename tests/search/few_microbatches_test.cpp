@@ -95,7 +95,10 @@ TEST(FewMicrobatches, TellThatOfSchedulesWithAMiddle) {
     const bool has_none = kind.schedule == Schedule::kGpipe || is_automatic(kind.schedule) ||
                           kind.shape == PipelineShape::kBothWays;
     EXPECT_EQ(told.has_value(), !has_none) << kind.name;
+    const std::int64_t fewest = fewest_microbatches(s.strategy, 128);
+    EXPECT_EQ(fewest < 128, !has_none) << kind.name;
     if (told) {
+      EXPECT_GE(told->few.microbatches, fewest) << kind.name;
       EXPECT_EQ(told->step, whole(s, c.costs())) << kind.name;
     }
   }
@@ -116,7 +119,9 @@ TEST(FewMicrobatches, AreMoreWhereAQueueFillsSlowly) {
 
 TEST(FewMicrobatches, AreNoneWhereManyAreFew) {
   const Case c = small_case(4, 1, 1, 1);
-  EXPECT_FALSE(told_of(with_microbatches(c, 8), c.costs()).has_value());
+  const Scenario s = with_microbatches(c, 8);
+  EXPECT_FALSE(told_of(s, c.costs()).has_value());
+  EXPECT_EQ(fewest_microbatches(s.strategy, 8), 8);
 }
 
 }  // namespace plait::few_microbatches_test
