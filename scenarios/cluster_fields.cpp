@@ -115,7 +115,7 @@ const Table<ClusterPart>& cluster_table() {
           field("device", &C::device, PresetChanges{&device_part_table()}, "The device."),
           field("processor", &C::processor, PresetChanges{&device_part_table()},
                 "What computes on the host of a node, for plans that put work there.")
-              .otherwise("none"),
+              .otherwise("where the plan puts work there, the node's, if it names one; else none"),
           field("storage_bandwidth", &C::storage_bandwidth, Amount<BytesPerSecond>{},
                 "What a node's drives read, for plans that put tensors there."),
           field("storage_write_bandwidth", &C::storage_write_bandwidth, Amount<BytesPerSecond>{},

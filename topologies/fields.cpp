@@ -121,6 +121,9 @@ const Table<NodeSpec>& node_table() {
           field("devices", &NodeSpec::devices, count(1, kMostDevicesPerNode), "Devices of a node.")
               .required(),
           field("cpu", &NodeSpec::cpu, Text{{"intel", "amd", "arm"}}, "Make of the CPU."),
+          field("processor", &NodeSpec::processor, Text{},
+                "What usually computes on the host: a processor of the catalogue.")
+              .silent_by_default(),
           field("host_slowdown", &NodeSpec::host_slowdown, Sourced{Real{.min = 0.01, .max = 100}},
                 "Time that the host takes to issue an op, over that of a DGX H100's, which the "
                 "times of frameworks are for."),

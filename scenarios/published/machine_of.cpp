@@ -16,49 +16,46 @@
 namespace plait {
 namespace {
 
-/// Beginning of a published GPU name -> node and device of the catalogue, and the processors that
-/// NVIDIA's own machine of that kind has. The longest come first.
+/// Beginning of a published GPU name -> node and device of the catalogue. The longest come first.
 struct NamedMachine {
-  std::string_view gpu, node, device, processors = {};
+  std::string_view gpu, node, device;
 };
 constexpr NamedMachine kMachines[] = {
-    {"A100-SXM4-80GB", "dgx-a100", "a100-80-sxm", "epyc-7742-x2"},
-    {"A100-SXM4-40GB", "dgx-a100", "a100-40-sxm", "epyc-7742-x2"},
+    {"A100-SXM4-80GB", "dgx-a100", "a100-80-sxm"},
+    {"A100-SXM4-40GB", "dgx-a100", "a100-40-sxm"},
     {"A800-SXM4-80GB", "dgx-a100", "a800-80-sxm"},
     {"H100-SXM-96GB", "hgx-h100", "h100-96-sxm"},
-    {"H100-SXM", "hgx-h100", "h100-sxm", "xeon-8480c-x2"},
+    {"H100-SXM", "hgx-h100", "h100-sxm"},
     {"H800-SXM", "hgx-h100", "h800-sxm"},
-    {"H200-SXM", "hgx-h200", "h200-sxm", "xeon-8480c-x2"},
-    {"H200", "hgx-h200", "h200-sxm", "xeon-8480c-x2"},
+    {"H200-SXM", "hgx-h200", "h200-sxm"},
+    {"H200", "hgx-h200", "h200-sxm"},
     {"H20", "hgx-h20", "h20-sxm"},
     {"GB300", "gb300-nvl72", "gb300"},
     {"GB200", "gb200-nvl72", "gb200"},
     {"B300-SXM", "hgx-b300", "b300"},
     {"B300", "hgx-b300", "b300"},
-    {"B200-SXM", "hgx-b200", "b200", "xeon-8570-x2"},
-    {"B200", "hgx-b200", "b200", "xeon-8570-x2"},
-    {"V100-SXM3-32GB", "dgx-2", "v100-sxm3-32", "xeon-8168-x2"},
+    {"B200-SXM", "hgx-b200", "b200"},
+    {"B200", "hgx-b200", "b200"},
+    {"V100-SXM3-32GB", "dgx-2", "v100-sxm3-32"},
     {"V100-SXM2-32GB", "dgx-v100", "v100-sxm2-32"},
     {"V100-SXM2-16GB", "dgx-v100", "v100-sxm2-16"},
 };
 
 /// A node of the catalogue and its device.
 struct Machine {
-  std::string node, device, processors;
+  std::string node, device;
 };
 
 Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
   for (const NamedMachine& m : kMachines) {
-    if (gpu.starts_with(m.gpu))
-      return {std::string(m.node), std::string(m.device), std::string(m.processors)};
+    if (gpu.starts_with(m.gpu)) return {std::string(m.node), std::string(m.device)};
   }
   const std::string device = device_called(gpu);
   if (device.empty())
     throw NotRepresentable(fmt::format("no device of the catalogue is called \"{}\"", gpu));
   const auto* usual = std::ranges::find(kMachines, device, &NamedMachine::device);
   const bool known = usual != std::end(kMachines);
-  Machine out{known ? std::string(usual->node) : node_with(device), device,
-              known ? std::string(usual->processors) : ""};
+  Machine out{known ? std::string(usual->node) : node_with(device), device};
   assumed.push_back(fmt::format("\"{}\": {} in {}", gpu, device, out.node));
   return out;
 }
@@ -196,16 +193,16 @@ FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
 }
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
-  Machine machine = machine_of(run.gpu, assumed);
-  if (!run.processors.empty()) machine.processors = run.processors;
+  const Machine machine = machine_of(run.gpu, assumed);
   const FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
   const std::string preset = fabric.efa ? rented_at_aws(machine) : machine.node;
   const NodeSpec node = find_node(preset);
   nlohmann::ordered_json out = {{"preset", preset}, {"device", machine.device}};
   if (steps_on_processors(run.layout.offload)) {  // Adam's
-    if (machine.processors.empty()) throw NotRepresentable("no processors are known of its nodes");
-    out["processor"] = machine.processors;
-    assumed.push_back(fmt::format("processors: {}", machine.processors));
+    const std::string& processors = run.processors.empty() ? node.processor : run.processors;
+    if (processors.empty()) throw NotRepresentable("no processors are known of its nodes");
+    out["processor"] = processors;
+    assumed.push_back(fmt::format("processors: {}", processors));
   }
   if (run.gpus <= 0) throw NotRepresentable("the number of GPUs is not published");
   // A node of the record is a node of the scenario, except where an NVLink domain spans trays.

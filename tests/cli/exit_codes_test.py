@@ -94,7 +94,8 @@ class ExitCodes(CommandTest):
                 self.assertTrue(result.out, "a no is a result too")
 
     def test_check_refuses_a_machine_that_is_not_described_as_run_does(self):
-        adam = ("--set", "strategy.zero_stage=1", "--set", "strategy.offload.optimizer=cpu")
+        adam = ("--set", "strategy.zero_stage=1", "--set", "strategy.offload.optimizer=cpu",
+                "--set", "cluster.preset=mi300x-8")
         drives = ("--set", "strategy.zero_stage=1", "--set", "strategy.offload.optimizer=nvme",
                   "--set", "cluster.processor=cpu-host")
         for settings, code in ((adam, "C014"), (drives, "C013")):

@@ -47,4 +47,15 @@ TEST(HostPart, HasNoGraphsOfLayersThatItWaitsIn) {
   EXPECT_EQ(code({{"workload.capacity_factor", "1.5"}}), "");
 }
 
+// Adam's update of offloaded state runs on what such a node usually has.
+TEST(HostPart, NodesHaveTheirUsualProcessorsWhereAPlanPutsWorkThere) {
+  const Override offload = {"strategy.offload.optimizer", "\"cpu\""};
+  EXPECT_EQ(parse().processor.name, "");
+  EXPECT_EQ(parse({offload}).processor.name, "xeon-8480c-x2");
+  EXPECT_NE(parse({offload}).canonical_json.find("xeon-8480c-x2"), std::string::npos);
+  EXPECT_EQ(parse({offload, {"cluster", "\"dgx-a100\""}}).processor.name, "epyc-7742-x2");
+  EXPECT_EQ(parse({offload, {"cluster.processor", "\"cpu-host\""}}).processor.name, "cpu-host");
+  EXPECT_EQ(parse({offload, {"cluster", "\"mi300x-8\""}}).processor.name, "");
+}
+
 }  // namespace plait::host_part_test

@@ -32,6 +32,7 @@ struct NodeSpec {
   Family family = Family::kNvSwitch;
   std::int64_t devices = 8;
   std::string cpu = "intel";
+  std::string processor;  // catalogue name of all that a node has; "": none is known
   double host_slowdown = 1;
   Seconds nvlink_latency;
   int nvswitch_generation = 0;
