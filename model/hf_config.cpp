@@ -27,12 +27,19 @@ constexpr std::array kDTypes = {
 
 /// Keys of all families that change neither shapes nor work: who wrote the file, token ids, how
 /// weights are drawn, numbers inside of kernels, the generation of text.
-constexpr std::array<std::string_view, 17> kWithoutWork = {
-    "architectures",       "auto_map",           "transformers_version", "bos_token_id",
-    "eos_token_id",        "pad_token_id",       "initializer_range",    "rms_norm_eps",
-    "layer_norm_eps",      "layer_norm_epsilon", "rope_theta",           "rope_scaling",
-    "rope_parameters",     "use_cache",          "pretraining_tp",       "output_router_logits",
-    "router_aux_loss_coef"};
+constexpr std::array<std::string_view, 24> kWithoutWork = {
+    "architectures",        "auto_map",
+    "transformers_version", "bos_token_id",
+    "eos_token_id",         "pad_token_id",
+    "initializer_range",    "rms_norm_eps",
+    "layer_norm_eps",       "layer_norm_epsilon",
+    "rope_theta",           "rope_scaling",
+    "rope_parameters",      "use_cache",
+    "pretraining_tp",       "output_router_logits",
+    "router_aux_loss_coef", "image_token_id",
+    "image_token_index",    "video_token_id",
+    "vision_token_id",      "vision_start_token_id",
+    "vision_end_token_id",  "mrope_interleaved"};
 
 /// A window that attention does not use.
 void skip_unused_window(HfReader& config) {

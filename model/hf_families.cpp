@@ -148,12 +148,33 @@ Model read_qwen3(HfReader& config) {
   return m;
 }
 
-Model read_qwen3_moe(HfReader& config) {
-  Model m = read_llama_shape(config, {151936, 2048, 6144, 24, 32, 4, 32768});
+/// The text's part of Qwen2-VL and Qwen2.5-VL.
+Model read_qwen2_vl(HfReader& config) {
+  Model m = read_llama_shape(config, {152064, 8192, 29568, 80, 64, 8, 32768});
+  m.qkv_bias = true;
+  read_windows(m, config, {.window = 4096, .switched = true, .first = 80});
+  return m;
+}
+
+/// Norms of queries and keys; windows only where a file wants them.
+Model read_qwen3_mixture(HfReader& config, const LlamaDefaults& sizes) {
+  Model m = read_llama_shape(config, sizes);
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   m.qk_norm = true;
-  read_qwen_experts(m, config, 128, 8, 768);
   read_windows(m, config, {.window = 4096, .switched = true});
+  return m;
+}
+
+Model read_qwen3_moe(HfReader& config) {
+  Model m = read_qwen3_mixture(config, {151936, 2048, 6144, 24, 32, 4, 32768});
+  read_qwen_experts(m, config, 128, 8, 768);
+  return m;
+}
+
+/// The text's part of Qwen3-VL with experts.
+Model read_qwen3_vl_moe(HfReader& config) {
+  Model m = read_qwen3_mixture(config, {151936, 2048, 5632, 24, 16, 16, 128000});
+  read_qwen_experts(m, config, 60, 4, 1408);
   return m;
 }
 
@@ -257,7 +278,12 @@ constexpr std::array kFamilies = {
     HfFamily{"llama", read_llama},
     HfFamily{"mistral", read_mistral},
     HfFamily{"qwen2", read_qwen2},
+    HfFamily{"qwen2_vl", read_qwen2_vl},
+    HfFamily{"qwen2_vl_text", read_qwen2_vl},
+    HfFamily{"qwen2_5_vl", read_qwen2_vl},
+    HfFamily{"qwen2_5_vl_text", read_qwen2_vl},
     HfFamily{"qwen3", read_qwen3},
+    HfFamily{"qwen3_vl_text", read_qwen3},
     HfFamily{"olmo2", read_olmo2},
     HfFamily{"olmo3", read_olmo3},
     HfFamily{"granite", read_granite},
@@ -282,6 +308,7 @@ constexpr std::array kFamilies = {
     HfFamily{"gpt_oss", read_gpt_oss, true},
     HfFamily{"qwen2_moe", read_qwen2_moe, true},
     HfFamily{"qwen3_moe", read_qwen3_moe, true},
+    HfFamily{"qwen3_vl_moe_text", read_qwen3_vl_moe, true},
     HfFamily{"deepseek_v2", read_deepseek_v2, true, true},
     HfFamily{"deepseek_v3", read_deepseek_v3, true, true},
     HfFamily{"kimi_k2", read_deepseek_v3, true, true},

@@ -108,7 +108,8 @@ void read_experts_as_wide(Model& m, HfReader& config, HfReader::Names count, std
 
 void read_qwen_experts(Model& m, HfReader& config, std::int64_t experts, std::int64_t chosen,
                        std::int64_t width) {
-  m.experts = config.size({"num_experts"}, kMaxExperts, experts);
+  // The second name since transformers 5.
+  m.experts = config.size({"num_experts", "num_local_experts"}, kMaxExperts, experts);
   m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, chosen);
   m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, width);
   m.moe_every = config.size({"decoder_sparse_step"}, kMaxLayers, 1);

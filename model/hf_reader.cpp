@@ -133,9 +133,14 @@ std::vector<std::string> HfReader::unused() const {
     const bool used = std::find(used_.begin(), used_.end(), key) != used_.end();
     if (!used && !key->is(Json::Kind::kNull)) paths.push_back(key->path());
   };
+  const Json* text = scopes_.front();
+  const auto is_repeated = [&](const Json* key) {  // as saved files do
+    const Json* inner = text == &root_ ? nullptr : text->find(key->key());
+    return inner != nullptr && inner->describe() == key->describe();
+  };
   for (const Json* key : root_.children()) {
-    note_if_unused(key);
-    if (key == scopes_.front())
+    if (!is_repeated(key)) note_if_unused(key);
+    if (key == text)
       for (const Json* inner : key->children()) note_if_unused(inner);
   }
   return paths;
