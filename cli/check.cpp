@@ -161,6 +161,8 @@ std::string kind_words(const RequestKind& kind) {
     out += fmt::format(", {} of them a prefix", human_count(kind.prefix_tokens));
   }
   out += fmt::format(", answers of {}", human_count(kind.output_tokens));
+  if (kind.spread > 0)
+    out += fmt::format(", each up to {} more or less", human_percent(kind.spread, 0));
   return kind.turns > 1 ? out + fmt::format(", {} turns", kind.turns) : out;
 }
 

@@ -207,15 +207,16 @@ int compare(const CompareOptions& options, const std::string& command_line) {
   print_warnings(evaluator.idle_prices());
   print_warnings(warnings_of_results(options, sources));
   std::vector<ComparedScenario> candidates;
-  for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
+  std::vector<std::string> reasons;
+  for (const ComparedRow& row : rows) {
+    candidates.push_back(row.candidate);
+    reasons.push_back(row.candidate.reason);
+  }
+  refuse_rows_of_serving(reasons);
   save_page(options.html, candidates, rows, command_line);
   print_warnings(warnings_of(candidates));
   print_result(options.output, rendered(candidates, options.output));
-  if (!reference_of(candidates)) {
-    std::vector<std::string> reasons;
-    for (const ComparedScenario& c : candidates) reasons.push_back(c.reason);
-    refuse_all_rows(reasons);
-  }
+  if (!reference_of(candidates)) refuse_all_rows();
   if (options.fail_over.empty()) return kYes;
   const std::vector<std::string> over = over_limit(candidates, limit);
   for (const std::string& label : over) {

@@ -160,15 +160,19 @@ void print_result(const OutputOptions& options, const std::string& text) {
   throw EnvironmentError(std::string("cannot write the result: ") + std::strerror(errno));
 }
 
-void refuse_all_rows(const std::vector<std::string>& reasons) {
-  const bool serve = !reasons.empty() && std::ranges::all_of(reasons, [](const std::string& r) {
-    return r.starts_with("S065");
-  });
+void refuse_rows_of_serving(const std::vector<std::string>& reasons) {
+  const auto serves = [](const std::string& r) { return r.starts_with("S065"); };
+  if (reasons.empty() || !std::ranges::all_of(reasons, serves)) return;
   throw InputError(
       {.code = "G009",
-       .problem = "none of these can be planned",
-       .cure = serve ? "compare scenarios of serving by plait serve, which takes several, and -L"
-                     : "the table says why: change the scenario, or the values of -L"});
+       .problem = "none of these can be planned: they serve, where training steps are compared",
+       .cure = "compare scenarios of serving by plait serve, which takes several, and -L"});
+}
+
+void refuse_all_rows() {
+  throw InputError({.code = "G009",
+                    .problem = "none of these can be planned",
+                    .cure = "the table says why: change the scenario, or the values of -L"});
 }
 
 void print_warnings(const std::vector<std::string>& warnings) {

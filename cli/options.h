@@ -55,8 +55,11 @@ std::vector<std::string> field_paths();
 
 /// The result, on standard output or in the file. Throws EnvironmentError.
 void print_result(const OutputOptions& options, const std::string& text);
+/// Throws InputError G009 before a table of `reasons` that would only say, in each row, that its
+/// scenario serves.
+void refuse_rows_of_serving(const std::vector<std::string>& reasons);
 /// Throws InputError G009 after a table in which each row says why it cannot be planned.
-[[noreturn]] void refuse_all_rows(const std::vector<std::string>& reasons);
+[[noreturn]] void refuse_all_rows();
 /// "warning: ..." on standard error.
 void print_warnings(const std::vector<std::string>& warnings);
 

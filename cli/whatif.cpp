@@ -89,12 +89,19 @@ void save_page(const WhatIfOptions& options, const WhatIf& study, const Scenario
   save_page(options.html, page);
 }
 
+std::vector<std::string> reasons_of(const WhatIf& study) {
+  std::vector<std::string> out;
+  for (const WhatIfPoint& p : study.points) out.push_back(p.reason);
+  return out;
+}
+
 int whatif(const WhatIfOptions& options, const std::string& command_line) {
   if (print_help_for_sets(options.scenario, options.output)) return kYes;
   const WhatIfQuestion asked = question_of(options);
   ProgressLine progress("predicting");
   const WhatIf study = what_if(asked, command_line, options.jobs, std::ref(progress));
   progress.finish();
+  refuse_rows_of_serving(reasons_of(study));
   print_warnings(study.warnings);
   if (!options.svg.empty()) {
     NewFile file(options.svg);
@@ -104,9 +111,7 @@ int whatif(const WhatIfOptions& options, const std::string& command_line) {
   save_page(options, study, asked.base);
   print_result(options.output, rendered(study, options.output));
   if (first_report(study) != nullptr) return kYes;
-  std::vector<std::string> reasons;
-  for (const WhatIfPoint& p : study.points) reasons.push_back(p.reason);
-  refuse_all_rows(reasons);
+  refuse_all_rows();
 }
 
 }  // namespace

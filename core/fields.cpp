@@ -37,9 +37,10 @@ std::string cure_of_no_number(const std::string& text) {
   return "write one of them; several are for -L, of plait compare, whatif, search and serve";
 }
 
-[[noreturn]] void refuse_no_number(const Json& json, const std::string& expectation) {
-  const bool is_text = json.is(Json::Kind::kText);
-  refuse_type(json, expectation, is_text ? cure_of_no_number(json.text()) : "");
+/// Of a count, whose k may be 1,024.
+std::string cure_of_no_count(const std::string& text) {
+  const std::string count = plain_count(text);
+  return count == plain_number(text) ? cure_of_no_number(text) : "write " + count;
 }
 
 /// JSON names of a list of texts: "a", "b" or "c".
@@ -79,7 +80,10 @@ std::int64_t Int::parse(const Json& json) const {
   if (json.is(Json::Kind::kNumber)) value = json.number();
   // 4096.0 and 1e6 are integers too, as in JSON Schema.
   const bool whole = json.is(Json::Kind::kNumber) && std::trunc(value) == value;
-  if (!whole) refuse_no_number(json, integer_range(*this));
+  if (!whole) {
+    const bool is_text = json.is(Json::Kind::kText);
+    refuse_type(json, integer_range(*this), is_text ? cure_of_no_count(json.text()) : "");
+  }
   if (std::abs(value) > kLargestExact || value < static_cast<double>(min) ||
       value > static_cast<double>(max)) {
     refuse_range(json, integer_range(*this));
@@ -96,7 +100,8 @@ Shape Real::shape() const {
 
 void Real::read(const Json& json, double& into) const {
   if (!json.is(Json::Kind::kInteger) && !json.is(Json::Kind::kNumber)) {
-    refuse_no_number(json, number_range(*this));
+    const bool is_text = json.is(Json::Kind::kText);
+    refuse_type(json, number_range(*this), is_text ? cure_of_no_number(json.text()) : "");
   }
   const double value = json.number();
   if (!(value >= min && value <= max)) refuse_range(json, number_range(*this));

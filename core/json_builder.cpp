@@ -31,7 +31,7 @@ std::string cure_of_number(std::string_view begun, std::string_view at) {
   std::string word(begun);
   while (!at.empty() && is_of_word(at.front())) word += at.front(), at.remove_prefix(1);
   const std::string plain = plain_number(word);
-  return plain.empty() || plain == word ? "" : "write " + plain;
+  return plain.empty() || plain == word ? "" : "write " + plain_count(word);
 }
 
 /// Two tokens without what belongs between them, the first of which ends with `last`; `expected` by

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "core/parse_number.h"
@@ -65,6 +66,17 @@ std::string plain_number(std::string_view text) {
   const bool scaled_twice = !power.empty() && number.find_first_of("eE") != std::string::npos;
   if (scaled_twice || !parse_number<double>(number)) return "";
   return power.empty() ? number : number + "e" + power;
+}
+
+std::string plain_count(std::string_view text) {
+  std::string plain = plain_number(text);
+  constexpr std::string_view kThousands = "e3";
+  constexpr std::int64_t kMost = 1'000'000;
+  if (!plain.ends_with(kThousands)) return plain;
+  const std::string number = plain.substr(0, plain.size() - kThousands.size());
+  const auto whole = parse_number<std::int64_t>(number);
+  if (!whole || *whole < 1 || *whole > kMost) return plain;
+  return std::to_string(*whole * 1024) + " (" + number + " x 1024) or " + plain;
 }
 
 }  // namespace plait

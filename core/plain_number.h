@@ -11,4 +11,7 @@ namespace plait {
 /// such text.
 std::string plain_number(std::string_view text);
 
+/// The same of a count, whose k is 1,024 to some: "8192 (8 x 1024) or 8e3" of "8k".
+std::string plain_count(std::string_view text);
+
 }  // namespace plait

@@ -58,6 +58,31 @@ std::optional<DType> read_dtype(HfReader& config) {
   return look_up(kDTypes, word, value->key(), value->where()).dtype;
 }
 
+std::string text_in(const Json& object, std::string_view key) {
+  const Json* value = object.find(key);
+  return value != nullptr && value->is(Json::Kind::kText) ? value->text() : "";
+}
+
+std::int64_t bits_in(const Json& object) {
+  const auto loads = [&](std::string_view key) {  // bitsandbytes
+    const Json* value = object.find(key);
+    return value != nullptr && value->is(Json::Kind::kBool) && value->boolean();
+  };
+  if (loads("load_in_4bit") || loads("load_in_8bit")) return loads("load_in_4bit") ? 4 : 8;
+  const Json* bits = object.find("bits");  // AWQ, GPTQ
+  if (bits == nullptr)                     // compressed-tensors
+    bits = object.find_path("config_groups.group_0.weights.num_bits");
+  return bits != nullptr && bits->is(Json::Kind::kInteger) ? bits->integer() : 0;
+}
+
+std::optional<HfQuantization> quantization_of(HfReader& config) {
+  const Json* object = config.take({"quantization_config"});
+  if (object == nullptr || !object->is(Json::Kind::kObject)) return std::nullopt;
+  const std::string algorithm = text_in(*object, "quant_algo");
+  return HfQuantization{text_in(*object, "quant_method"), bits_in(*object),
+                        algorithm.empty() ? text_in(*object, "format") : algorithm};
+}
+
 /// Keys that announce another network than the family's. Expert counts have three names (Mixtral,
 /// Qwen, DeepSeek).
 void refuse_other_networks(HfReader& config, const HfFamily& family) {
@@ -128,6 +153,7 @@ ImportedModel import_hf_config(const std::string& text, const std::string& file)
   const bool named = name != nullptr && name->is(Json::Kind::kText) && !name->text().empty();
   imported.model.name = named ? name->text() : std::string(family.name);
   imported.dtype = read_dtype(config);
+  imported.quantization = quantization_of(config);
   const Model& m = imported.model;
   if (m.heads % m.kv_heads != 0)
     throw InputError(

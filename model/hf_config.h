@@ -6,6 +6,7 @@
 // changes the work or the parameters, refused (experts or latent attention in another family,
 // ALiBi).
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,9 +16,17 @@
 
 namespace plait {
 
+/// What a checkpoint's quantization_config says of its weights.
+struct HfQuantization {
+  std::string method;     // its quant_method, "fp8"
+  std::int64_t bits = 0;  // of a weight; 0: not said
+  std::string algorithm;  // quant_algo (ModelOpt) or format (compressed-tensors); "": not said
+};
+
 struct ImportedModel {
   Model model;
-  std::optional<DType> dtype;                 // of the published weights, when stated
+  std::optional<DType> dtype;  // of the published weights, when stated
+  std::optional<HfQuantization> quantization;
   std::vector<std::string> ignored_keys;      // that may matter: dotted paths, in the file's order
   std::vector<std::string> assumed_defaults;  // "num_key_value_heads = 32"
 };

@@ -316,7 +316,9 @@ const Table<ModelPart>& model_part_table() {
                            field("hf_config", &ModelPart::hf_config, Text{},
                                  "Path of a Hugging Face config.json, relative to this file. Its "
                                  "model_type: " +
-                                     hf_types() + ".")
+                                     hf_types() +
+                                     ". What is served has the weights and products of its "
+                                     "quantization_config, where serving says none.")
                                .otherwise("none"),
                        },
                        "preset");

@@ -180,6 +180,16 @@ void resolve_on_machine(const Json& root, Scenario& out) {
   resolve_batches(serving, out.cluster.device, *out.serving);
 }
 
+/// Training starts from weights of workload.precision, however a checkpoint has them.
+void resolve_weights(const Json& root, const HfQuantization& checkpoint, Scenario& out) {
+  if (!out.serving) {
+    out.warnings.emplace_back("W002: model.hf_config: ignored quantization_config: serving has it");
+    return;
+  }
+  resolve_checkpoint(*root.find("serving"), checkpoint, out.cluster.device, *out.serving,
+                     out.warnings);
+}
+
 /// How the work is split, and where the ranks run.
 void resolve_layout(ScenarioParts& parts, Scenario& out) {
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
@@ -200,11 +210,15 @@ void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& 
   resolve_task(root, parts, out);
   const std::int64_t longest =
       out.serving ? out.serving->limits.max_context : out.workload.sequence_length;
-  out.model =
+  ResolvedModel resolved =
       resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
+  out.model = std::move(resolved.model);
   if (out.model.experts == 0) out.workload.capacity_factor = 0;  // no token is dropped
   resolve_machine(root, parts, out);
   resolve_on_machine(root, out);
+  if (resolved.quantization) {
+    resolve_weights(root, *resolved.quantization, out);
+  }
   out.kernels = parts.kernels;
   if (out.serving) resolve_engine_kernels(root.find("kernels"), *out.serving, out.kernels);
   const bool pads = out.serving || out.workload.precision.narrows();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/spelling.h"
 #include "scenarios/block_recompute.h"
 #include "topologies/catalogue.h"
 #include "topologies/importers/choose_device.h"
@@ -249,6 +250,32 @@ std::string device_meant(const std::string& path, const std::string& value) {
       value, node);
 }
 
+struct Instance {
+  std::string_view name, preset;
+};
+/// Of clouds that no preset is named after, with that node: 8 such devices with a NIC of 400 Gb/s
+/// each. Azure's ND series, Oracle's bare metal shapes, Google Cloud's A4.
+constexpr Instance kInstances[] = {{"standard_nd96isr_h100_v5", "hgx-h100"},
+                                   {"nd96isr_h100_v5", "hgx-h100"},
+                                   {"standard_nd96isr_h200_v5", "hgx-h200"},
+                                   {"nd96isr_h200_v5", "hgx-h200"},
+                                   {"bm.gpu.h100.8", "hgx-h100"},
+                                   {"bm.gpu.h200.8", "hgx-h200"},
+                                   {"a4-highgpu-8g", "hgx-b200"}};
+
+/// A cloud's instance where a node is asked for: p5.48xlarge is aws-p5, a3-highgpu-8g gcp-a3-high.
+std::string instance_meant(const std::string& path, const std::string& value) {
+  if (path != "cluster" && path != "cluster.preset") return "";
+  const std::string name = lower_case(value);
+  const auto* found = std::ranges::find(kInstances, name, &Instance::name);
+  std::string preset = found == std::end(kInstances) ? "" : std::string(found->preset);
+  const std::string kind = name.substr(0, std::min(name.find('.'), name.find("gpu-")));
+  for (const std::string& node : cluster_names()) {
+    if (kind != name && (node == "aws-" + kind || node == "gcp-" + kind)) preset = node;
+  }
+  return preset.empty() ? "" : fmt::format("did you mean \"{}\"?", preset);
+}
+
 std::string value_meant(const std::string& path, const Json& root) {
   const Json* json = root.find_path(path);
   if (json == nullptr) return "";
@@ -256,6 +283,7 @@ std::string value_meant(const std::string& path, const Json& root) {
   if (!is_true && !json->is(Json::Kind::kText)) return "";
   const std::string value = is_true ? "true" : json->text();
   if (std::string device = device_meant(path, value); !device.empty()) return device;
+  if (std::string node = instance_meant(path, value); !node.empty()) return node;
   if (const auto layers = layers_of_block(value); layers && path.starts_with("strategy.recompute"))
     return fmt::format(R"(did you mean strategy.recompute={{"kind":"full","layers":{}}}?)",
                        *layers);

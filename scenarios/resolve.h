@@ -4,10 +4,12 @@
 // the end of loading.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/json.h"
+#include "model/hf_config.h"
 #include "scenarios/fields.h"
 #include "scenarios/scenario.h"
 
@@ -30,10 +32,15 @@ Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string
 /// larger than memory. Throws InputError S166.
 void require_plannable(const Scenario& scenario);
 
+/// `quantization`: of the checkpoint, where a config.json says any.
+struct ResolvedModel {
+  Model model;
+  std::optional<HfQuantization> quantization;
+};
 /// The model: preset or config.json, then the changes, then what follows from these. Throws
 /// InputError M0xx and S003 to S005. Appends a warning for each ignored key of a config.json.
-Model resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
-                    std::int64_t sequence_length, std::vector<std::string>& warnings);
+ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
+                            std::int64_t sequence_length, std::vector<std::string>& warnings);
 
 /// Fills presets of node, device and fabric in `part`, and makes the cluster. Throws C0xx.
 Cluster resolve_cluster(const Json& json, ClusterPart& part);
@@ -58,6 +65,10 @@ Serving resolve_serving(const Json& json, Serving serving, const std::string& sc
 double llama_cpp_memory_share(const LayerRule& rule, const Device& device);
 /// That of the scenario's engine, where `serving` does not say.
 void resolve_memory_share(const Json& serving, const Device& device, Serving& out);
+/// Weights and products as `checkpoint` has them, where `serving` says nothing of any, in a server
+/// that loads such checkpoints; else W002.
+void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, const Device& device,
+                        Serving& out, std::vector<std::string>& warnings);
 /// Kernels that the engine of `serving` has, where `kernels` (which may be absent) does not say:
 /// llama.cpp's products with queries', keys' and values' matrices are one each (src/models, wq, wk
 /// and wv). Those with gate and up it joined in October 2025, for one token (pull request 16715).

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "model/hf_config.h"
 #include "model/presets.h"
@@ -9,8 +10,8 @@
 namespace plait {
 namespace {
 
-Model import_model(const std::string& path, const std::string& scenario_file,
-                   std::vector<std::string>& warnings) {
+ImportedModel import_model(const std::string& path, const std::string& scenario_file,
+                           std::vector<std::string>& warnings) {
   const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
   const std::string file = (folder / path).string();
   std::string text;
@@ -29,7 +30,7 @@ Model import_model(const std::string& path, const std::string& scenario_file,
     warnings.push_back(
         fmt::format("W003: {}: assumed {}", file, fmt::join(imported.assumed_defaults, ", ")));
   }
-  return imported.model;
+  return imported;
 }
 
 /// Fields that follow from others when absent.
@@ -71,20 +72,23 @@ void check(const Model& m, std::int64_t sequence_length) {
 
 }  // namespace
 
-Model resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
-                    std::int64_t sequence_length, std::vector<std::string>& warnings) {
+ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
+                            std::int64_t sequence_length, std::vector<std::string>& warnings) {
   if (!part.preset.empty() && !part.hf_config.empty()) {
     refuse_field("S005", "the model has both a preset and an hf_config", "model.hf_config",
                  "one of them", "remove one");
   }
   Base base = Base::kNone;
+  std::optional<HfQuantization> quantization;
   if (!part.preset.empty()) {
     const Model* preset = find_preset(part.preset);
     PLAIT_CHECK(preset != nullptr, "the reader lets only known presets pass");
     part.model = *preset;
     base = Base::kGiven;
   } else if (!part.hf_config.empty()) {
-    part.model = import_model(part.hf_config, scenario_file, warnings);
+    ImportedModel imported = import_model(part.hf_config, scenario_file, warnings);
+    part.model = std::move(imported.model);
+    quantization = std::move(imported.quantization);
     base = Base::kGiven;
   }
   // A changed size takes with it what follows from it, unless that is written too.
@@ -97,7 +101,7 @@ Model resolve_model(const Json* json, ModelPart part, const std::string& scenari
   model_part_table().read(*json, part, base);
   fill(part.model, sequence_length);
   check(part.model, sequence_length);
-  return part.model;
+  return {std::move(part.model), std::move(quantization)};
 }
 
 }  // namespace plait

@@ -70,13 +70,13 @@ void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t w
   if (ranks == world_size) return;
   const bool divides = others <= world_size && world_size % others == 0;
   const Where where{"", 0, 0, "strategy.dp"};
-  throw InputError({"S001",
-                    fmt::format("the strategy has {} = {} ranks and the cluster {} devices",
-                                sizes_text(p, true), ranks, world_size),
-                    where, fmt::format("{} ranks", world_size),
-                    divides
-                        ? fmt::format("set strategy.dp to {}, or leave it out", world_size / others)
-                        : "change an axis of strategy or cluster.nodes"});
+  throw InputError(
+      {"S001",
+       fmt::format("the strategy has {} = {} ranks and the cluster {} {}", sizes_text(p, true),
+                   ranks, world_size, world_size == 1 ? "device" : "devices"),
+       where, fmt::format("{} {}", world_size, world_size == 1 ? "rank" : "ranks"),
+       divides ? fmt::format("set strategy.dp to {}, or leave it out", world_size / others)
+               : "change an axis of strategy or cluster.nodes"});
 }
 
 void check_hybrid(const StrategyPart& p) {

@@ -94,12 +94,14 @@ const Table<RecomputeOptions>& recompute_table() {
   static const Table<R> table(
       "strategy.recompute",
       {
-          field("kind", &R::kind,
-                choice_of({Recompute::kNone, Recompute::kSelective, Recompute::kModules,
-                           Recompute::kOps, Recompute::kFull}),
-                "What the backward pass computes again instead of keeping: nothing, the attention "
-                "core, the `modules` named, everything but attention, every other product and the "
-                "results of reduce_scatter (`ops`), or whole layers.")
+          field(
+              "kind", &R::kind,
+              choice_of({Recompute::kNone, Recompute::kSelective, Recompute::kModules,
+                         Recompute::kOps, Recompute::kFull}),
+              "What the backward pass computes again instead of keeping: nothing, the attention "
+              "core, the `modules` named, everything but attention, every other product and the "
+              "results of reduce_scatter (`ops`), or whole layers. Of fused attention, which keeps "
+              "no scores, `selective` frees next to nothing and takes time.")
               .searchable(),
           field("layers", &R::layers, Int{.min = -1},
                 "With `full`, only so many layers of each chunk; -1: all.")

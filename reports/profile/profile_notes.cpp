@@ -179,9 +179,10 @@ void add_what_is_missing(const ProfileInputs& in, const ProfileComparison& c, No
   }
   if (in.steps.other_devices > 0) {
     out.push_back(
-        fmt::format("the trace holds {} more devices; only device {}, which worked most, "
+        fmt::format("the trace holds {} more {}; only device {}, which worked most, "
                     "is compared",
-                    in.steps.other_devices, in.steps.device));
+                    in.steps.other_devices, in.steps.other_devices == 1 ? "device" : "devices",
+                    in.steps.device));
   }
   const double unknown = c.measured.step.kinds[KernelKind::kUnknown].time_s;
   if (unknown > 0) {

@@ -64,6 +64,33 @@ constexpr Published kPublished[] = {{"deepseek-v3", "fp8"},
 /// "additionally quantizes the wo module in attention layers") and nvidia/Kimi-K2-Thinking-NVFP4.
 constexpr std::string_view kExpertsInFour[] = {"deepseek-v3", "deepseek-r1", "kimi-k2"};
 
+/// Of quantization_config: transformers/utils/quantization_config.py, QuantizationMethod;
+/// compressed-tensors' CompressionFormat; ModelOpt's quant_algo. GPT-OSS alone is in MXFP4 by
+/// transformers, with attention left out (modules_to_not_convert).
+struct Configured {
+  std::string_view method, algorithm;  // "": any
+  std::int64_t bits;                   // 0: any
+  std::string_view format;
+};
+constexpr Configured kConfigured[] = {
+    {"fp8", "", 0, "fp8"},
+    {"fbgemm_fp8", "", 0, "fp8"},
+    {"mxfp4", "", 0, "mxfp4 experts"},
+    {"awq", "", 4, "int4"},
+    {"gptq", "", 4, "int4"},
+    {"gptq", "", 8, "int8"},
+    {"auto-round", "", 4, "int4"},
+    {"bitsandbytes", "", 4, "nf4"},
+    {"bitsandbytes", "", 8, "int8"},
+    {"modelopt", "FP8", 0, "fp8"},
+    {"modelopt", "NVFP4", 0, "nvfp4"},
+    {"compressed-tensors", "float-quantized", 8, "fp8"},
+    {"compressed-tensors", "int-quantized", 8, "w8a8"},
+    {"compressed-tensors", "pack-quantized", 8, "int8"},
+    {"compressed-tensors", "pack-quantized", 4, "int4"},
+    {"compressed-tensors", "nvfp4-pack-quantized", 0, "nvfp4"},
+};
+
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 /// A dot between digits is a number's.
@@ -107,6 +134,14 @@ const CheckpointFormat& checkpoint_format(std::string_view name) {
 const CheckpointFormat* published_format(std::string_view preset) {
   const auto* found = std::ranges::find(kPublished, preset, &Published::preset);
   return found == std::end(kPublished) ? nullptr : &checkpoint_format(found->format);
+}
+
+const CheckpointFormat* format_in_config(const HfQuantization& q) {
+  const auto* found = std::ranges::find_if(kConfigured, [&](const Configured& c) {
+    return c.method == q.method && (c.algorithm.empty() || c.algorithm == q.algorithm) &&
+           (c.bits == 0 || c.bits == q.bits);
+  });
+  return found == std::end(kConfigured) ? nullptr : &checkpoint_format(found->format);
 }
 
 const CheckpointFormat* format_in_name(std::string_view name, std::string_view preset) {

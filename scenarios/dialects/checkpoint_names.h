@@ -1,10 +1,13 @@
 #pragma once
 // What the name of a checkpoint says of how it is quantised: publisher/Model-Release-Format, as on
-// huggingface.co, in which a format is a word or several ("AWQ-INT4", "quantized.w4a16").
+// huggingface.co, in which a format is a word or several ("AWQ-INT4", "quantized.w4a16"). And what
+// the quantization_config of its config.json says.
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "model/hf_config.h"
 
 namespace plait {
 
@@ -26,6 +29,9 @@ const CheckpointFormat* format_in_name(std::string_view name, std::string_view p
 
 /// How the checkpoint of that preset is published, where that is not in one plain type; or null.
 const CheckpointFormat* published_format(std::string_view preset);
+
+/// What its config.json says of it, or null.
+const CheckpointFormat* format_in_config(const HfQuantization& quantization);
 
 /// The last part of a path in small letters, at its joints: "Qwen2.5-7B_x" is qwen2.5, 7b and x.
 std::vector<std::string> words_of_name(std::string_view name);

@@ -112,6 +112,11 @@ struct Imported {
   Bucket bucket = {};
   /// DeepSpeed's gradient_accumulation_steps; 0: not said.
   Given accumulation = {};
+  /// Of the training, in steps: training.tokens are those of so many batches; "": not said.
+  std::string steps = {};
+  /// Rows of the embedding by the file's tokenizer, where neither it nor the base says how many; 0:
+  /// not known.
+  std::int64_t tokenizer_vocab = 0;
   /// Adapters of all linear layers that the model has: workload.lora.targets are these.
   bool adapts_all_linear = false;
   /// Not one option or key of the file is the program's.

@@ -9,6 +9,9 @@
 namespace plait::megatron {
 namespace {
 
+/// Of GPT-2's byte pairs: vocab.json, which GPT2BPETokenizer reads.
+constexpr std::int64_t kGpt2Tokens = 50257;
+
 /// Reads arguments in the order of the writer; what is absent has Megatron-LM's default.
 class Reading {
  public:
@@ -196,6 +199,8 @@ class Reading {
       const std::int64_t tokens = *size + (counts_less ? 1 : 0);
       give("--vocab-size", "model.vocab",
            std::to_string((tokens + multiple - 1) / multiple * multiple));
+    } else if (args_.text("--tokenizer-type") == "GPT2BPETokenizer") {
+      out_.tokenizer_vocab = (kGpt2Tokens + multiple - 1) / multiple * multiple;
     }
   }
 
@@ -235,17 +240,15 @@ class Reading {
          json_bool(args_.number("--clip-grad").value_or(1.0) > 0));
   }
 
-  /// Tokens, where the arguments say how many a sample, or an iteration, has.
+  /// Tokens, where the arguments say how many a sample has.
   void training() {
     args_.exclusive("--train-iters", "--train-samples");
+    const auto steps = args_.integer("--train-iters", 0).value_or(0);
+    if (steps > 0) out_.steps = std::to_string(steps);
     const double sequence = static_cast<double>(args_.integer("--seq-length").value_or(0));
-    const double batch = static_cast<double>(args_.integer("--global-batch-size").value_or(0));
-    for (const auto& [argument, tokens] :
-         {std::pair("--train-samples", sequence), std::pair("--train-iters", sequence * batch)}) {
-      if (tokens == 0) continue;
-      const auto count = static_cast<double>(args_.integer(argument, 0).value_or(0));
-      if (count > 0) give(argument, "training.tokens", json_number(count * tokens));
-    }
+    if (sequence == 0) return;
+    const auto samples = static_cast<double>(args_.integer("--train-samples", 0).value_or(0));
+    if (samples > 0) give("--train-samples", "training.tokens", json_number(samples * sequence));
   }
 
   void precision() {

@@ -60,6 +60,9 @@ class Merge {
       note_machine(g);
       set(g.path, Tree::parse(g.value));
     }
+    if (imported.tokenizer_vocab > 0 && !names_model() && find("model.vocab") == nullptr) {
+      set("model.vocab", imported.tokenizer_vocab);
+    }
     for (const Imported::OfType& of : imported.by_type) {
       if (serves_ || of.weights != weights()) continue;
       for (const Given& g : of.given) set(g.path, Tree::parse(g.value));
@@ -95,7 +98,7 @@ class Merge {
     const auto need = [&](const char* path) {
       if (find(path) == nullptr) missing.emplace_back(path);
     };
-    if (!tree_.root["model"].is_string() && !find("model.preset") && !find("model.hf_config")) {
+    if (!names_model()) {
       for (const char* key : {"model.layers", "model.hidden", "model.heads", "model.vocab"}) {
         need(key);
       }
@@ -142,6 +145,15 @@ class Merge {
       const std::int64_t of_all = capped_product({bucket.for_each_replica.value, replicas});
       set("strategy.data.bucket", exact_text(Bytes(std::max(bucket.least.value, of_all))));
     }
+  }
+
+  /// The training's length, where the file says it in steps.
+  void count_tokens() {
+    const Tree *batch = find("workload.global_batch"), *length = find("workload.sequence_length");
+    if (serves_ || imported_.steps.empty() || batch == nullptr || length == nullptr) return;
+    if (!batch->is_number_integer() || !length->is_number_integer()) return;
+    set("training.tokens", capped_product({std::stoll(imported_.steps), batch->get<std::int64_t>(),
+                                           length->get<std::int64_t>()}));
   }
 
   /// One stage has no schedule, unless its passes take turns.
@@ -274,6 +286,11 @@ class Merge {
         fmt::format("{} is {} ({}), not {} as in the base", g.path, g.value, by, base->dump()));
   }
 
+  /// By a preset or a config.json, which have all of its sizes.
+  bool names_model() {
+    return tree_.root["model"].is_string() || find("model.preset") || find("model.hf_config");
+  }
+
   Tree* find(const std::string& path) { return tree_.find(path); }
   void set(const std::string& path, Tree value) { tree_.set(path, std::move(value)); }
   std::int64_t size(const std::string& axis) { return tree_.size(axis); }
@@ -362,6 +379,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.move_path("calibration", from, folder);
   merge.refuse_missing_parts();
   if (!imported.keeps_ranks) merge.share_out_the_ranks(warnings);
+  merge.count_tokens();
   merge.leave_out_what_is_idle();
   const Scenario checked = merge.check(folder);
   merge.adapt_all_linear(checked.model, folder, warnings);

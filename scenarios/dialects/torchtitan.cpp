@@ -43,6 +43,16 @@ bool hides_tensor_parallelism(const Strategy& s) {
   return s.mesh.size_of(kTensorAxes) > 1 && s.tensor.overlap == TensorOverlap::kRing;
 }
 
+/// Whole ones; without their number it takes 10,000.
+void write_steps(ExportDraft& d) {
+  const Workload& w = d.scenario.workload;
+  const double tokens = d.scenario.training ? d.scenario.training->tokens : 0;
+  const auto of_step = static_cast<double>(w.global_batch) * static_cast<double>(w.sequence_length);
+  const auto steps = static_cast<std::int64_t>(tokens / of_step);
+  if (steps > 0) d.set("steps", steps);
+  if (static_cast<double>(steps) * of_step == tokens) d.say({"training.tokens"});
+}
+
 void write_training(ExportDraft& d) {
   const Workload& w = d.scenario.workload;
   const Mesh& mesh = d.scenario.strategy.mesh;
@@ -70,6 +80,7 @@ void write_training(ExportDraft& d) {
   }
   const Strategy& s = d.scenario.strategy;
   if (hides_tensor_parallelism(s)) d.set("compile", "true");
+  write_steps(d);
   const OffloadOptions& o = s.offload;
   if (s.zero_stage == 3 && o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu) {
     d.set("enable_cpu_offload", "true");

@@ -40,6 +40,11 @@ def rate(v):
     return three_digits(v) + unit
 
 
+def energy(kwh):
+    text = rate(1000 * kwh)
+    return text + ("Wh" if text[-1].isalpha() else " Wh")
+
+
 def bandwidth(v):
     v, unit = prefixed(v, 999.5, 1000, ("B/s", "kB/s", "MB/s", "GB/s", "TB/s"))
     return f"{three_digits(v)} {unit}"
@@ -62,7 +67,7 @@ def money(v):
 
 FORMATS = {
     "calls": calls,
-    "time": time, "duration": duration, "bytes": size, "lack": lambda n: size(-n), "rate": rate, "bandwidth": bandwidth, "change": change,
+    "time": time, "duration": duration, "bytes": size, "lack": lambda n: size(-n), "rate": rate, "energy": energy, "bandwidth": bandwidth, "change": change,
     "count": lambda n: f"{n:,}", "percent": lambda v: f"{v * 100:.1f} %",
     "number": three_digits, "money": money, "yes": lambda v: "yes" if v else "no", "text": str,
     # Whole numbers only: how a language writes other doubles is its own affair.

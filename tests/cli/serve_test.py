@@ -475,8 +475,19 @@ class Serve(CommandTest):
         bytes_of = {row[0]: int(row[1]) for row in list(csv.reader(io.StringIO(rows)))[1:]}
         items = sum(n for item, n in bytes_of.items() if item not in ("used", "cache"))
         self.assertEqual(items, bytes_of["used"])
+        spread = changed(SMALL, "serving.requests.kinds", [{"prompt_tokens": 64, "output_tokens": 9, "spread": 0.5}])
+        self.assertIn("prompts of 64 tokens, answers of 9, each up to 50 % more or less",
+                      " ".join(self.run_ok("check", self.file("k.json", json.dumps(spread))).out.split()))
         large = changed(SMALL, "model", "llama-3.1-405b")
         self.assertEqual(plait("check", self.file("l.json", json.dumps(large))).code, 1)
+
+    def test_one_of_a_thing_is_not_called_several(self):
+        alone = changed(changed(SMALL, "serving.requests.concurrency", 1), "serving.requests.count", 1)
+        text = self.serve(alone).out
+        self.assertIn("steps of 1 token,", text)
+        self.assertIn("1 step of ", text)
+        ranks = plait("check", TINY, "--set", "cluster.devices_per_node=1", "--set", "strategy.dp=2")
+        self.assertIn("the cluster 1 device\n", ranks.err)
 
     def test_scenarios_are_compared(self):
         one = self.file("one.json", json.dumps(SMALL))
@@ -504,6 +515,7 @@ class Serve(CommandTest):
             result = plait(*arguments)
             self.assertIn("G009", result.err)
             self.assertIn("plait serve", result.err)
+            self.assertEqual(result.out, "", "no table of rows that all say so")
 
 
 if __name__ == "__main__":

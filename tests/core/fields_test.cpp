@@ -114,7 +114,8 @@ TEST(Fields, EachMistakeHasItsCode) {
 }
 
 TEST(Fields, NumbersInOtherWordsAreToldPlainly) {
-  EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":"36k"}})").cure, "write 36e3 alone");
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":"36k"}})").cure,
+            "write 36864 (36 x 1024) or 36e3");
   EXPECT_EQ(field_error(R"({"name":"a","front":{"radius":"$2.5"}})").cure, "write 2.5 alone");
   EXPECT_NE(field_error(R"({"name":"a","front":{"spokes":"24,36"}})").cure.find("-L"),
             std::string::npos);

@@ -118,7 +118,7 @@ TEST(Json, CommonSlipsHaveCures) {
   EXPECT_EQ(error_of("{'a': 1}").cure, "use double quotes");
   EXPECT_EQ(error_of("[NaN]").cure, "write a finite number");
   EXPECT_EQ(error_of("{name: 1}").cure, "put words in double quotes");
-  EXPECT_EQ(error_of(R"({"a": 8k})").cure, "write 8e3");
+  EXPECT_EQ(error_of(R"({"a": 8k})").cure, "write 8192 (8 x 1024) or 8e3");
   EXPECT_EQ(error_of(R"({"a": 8_192, "b": 1})").cure, "write 8192");
   EXPECT_EQ(error_of("[1 2]").cure, "put a comma before");
   EXPECT_EQ(error_of(R"({"a": "b" "c": 1})").cure, "put a comma before");

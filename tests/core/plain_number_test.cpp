@@ -16,6 +16,15 @@ TEST(PlainNumber, IsOfPowersCurrenciesAndMarksBetweenDigits) {
   EXPECT_EQ(plain_number("8"), "8");
 }
 
+TEST(PlainNumber, OfACountMayBeInPowersOfTwo) {
+  EXPECT_EQ(plain_count("8k"), "8192 (8 x 1024) or 8e3");
+  EXPECT_EQ(plain_count("128 K"), "131072 (128 x 1024) or 128e3");
+  EXPECT_EQ(plain_count("1.5k"), "1.5e3");
+  EXPECT_EQ(plain_count("15T"), "15e12");
+  EXPECT_EQ(plain_count("1_000"), "1000");
+  EXPECT_EQ(plain_count("full"), "");
+}
+
 TEST(PlainNumber, IsNoneOfOtherWords) {
   for (const char* text : {"", "T", "full", "2,5", "1e3k", "1 2", "15 TB", "$", "1,0000"}) {
     EXPECT_EQ(plain_number(text), "") << text;

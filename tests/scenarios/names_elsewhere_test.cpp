@@ -88,6 +88,18 @@ TEST(NamesElsewhere, ADeviceInPlaceOfANodeIsToldItsNode) {
   EXPECT_EQ(cure_of("cluster", "dgx-h1000").find("is a device"), std::string::npos);
 }
 
+TEST(NamesElsewhere, AnInstanceOfACloudIsToldItsNode) {
+  for (const char* path : {"cluster", "cluster.preset"}) {
+    EXPECT_EQ(cure_of(path, "p5.48xlarge"), R"(did you mean "aws-p5"?)");
+    EXPECT_EQ(cure_of(path, "p4d.24xlarge"), R"(did you mean "aws-p4d"?)");
+    EXPECT_EQ(cure_of(path, "p6-b200.48xlarge"), R"(did you mean "aws-p6-b200"?)");
+    EXPECT_EQ(cure_of(path, "a3-highgpu-8g"), R"(did you mean "gcp-a3-high"?)");
+    EXPECT_EQ(cure_of(path, "a3-ultragpu-8g"), R"(did you mean "gcp-a3-ultra"?)");
+    EXPECT_EQ(cure_of(path, "Standard_ND96isr_H100_v5"), R"(did you mean "hgx-h100"?)");
+  }
+  EXPECT_EQ(cure_of("cluster", "m5.large").find("aws-"), std::string::npos);
+}
+
 TEST(NamesElsewhere, ValuesLeadToTheirField) {
   EXPECT_EQ(cure_of("serving.weights", "awq"), "did you mean serving.weights=int4?");
   EXPECT_EQ(cure_of("serving.weights", "fp8"), "did you mean serving.products=fp8?");

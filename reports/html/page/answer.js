@@ -17,7 +17,7 @@ function trainingTile(at) {
   if (valueAt(at) === undefined) return null;
   const part = ([key, title]) => (valueAt(at + key) > 0 ? [', ', title, ' ', num(at + key, 'duration')] : []);
   const price = valueAt(at + '/price') === undefined ? [] : [num(at + '/price', 'money'), ' in all; '];
-  const energy = valueAt(at + '/energy_kwh') === undefined ? [] : [num(at + '/energy_kwh', 'rate'), ' kWh at rated power; '];
+  const energy = valueAt(at + '/energy_kwh') === undefined ? [] : [num(at + '/energy_kwh', 'energy'), ' at rated power; '];
   return tile('The whole training', num(at + '/total_s', 'duration'),
               [...price, ...energy, 'goodput ', num(at + '/goodput', 'percent'), ': steps ', num(at + '/steps_s', 'duration'),
                ...[['/lost_s', 'done again'], ['/restarts_s', 'restarts'], ['/checkpoints_s', 'checkpoints']].flatMap(part),

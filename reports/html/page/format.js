@@ -47,6 +47,7 @@ const formats = {
     const [v, unit] = withPrefix(n, 999.5, 1000, ['', ' k', ' M', ' G', ' T', ' P', ' E', ' Z']);
     return threeDigits(v) + unit;
   },
+  energy: kwh => formats.rate(1000 * kwh).replace(/\d$/, '$& ') + 'Wh',
   bandwidth(n) {
     const [v, unit] = withPrefix(n, 999.5, 1000, [' B/s', ' kB/s', ' MB/s', ' GB/s', ' TB/s']);
     return threeDigits(v) + unit;

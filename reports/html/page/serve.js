@@ -21,7 +21,7 @@ function serveAnswer() {
       tile('First token', num(at + '/all/ttft/p50_s', 'time'), ['half of them sooner; 99 % within ', num(at + '/all/ttft/p99_s', 'time')]),
       tile('Per token', num(at + '/all/tpot/p50_s', 'time'), ['half of them less; 99 % within ', num(at + '/all/tpot/p99_s', 'time')]),
       tile('Per user', [num(at + '/output_tokens_per_s_per_user', 'rate'), ' tokens/s'], 'while an answer is written'),
-      tile('Per device', [num(at + '/output_tokens_per_s_per_device', 'rate'), ' tokens/s'], [num('/result/devices', 'count'), ' devices, busy ', num(at + '/devices_busy', 'percent'), ' of the time']),
+      tile('Per device', [num(at + '/output_tokens_per_s_per_device', 'rate'), ' tokens/s'], [num('/result/devices', 'count'), doc.result.devices === 1 ? ' device, busy ' : ' devices, busy ', num(at + '/devices_busy', 'percent'), ' of the time']),
       r.service.price_per_million_output_tokens === undefined ? null :
         tile('Price', num(at + '/price_per_million_output_tokens', 'money'), 'of 10⁶ tokens of output'),
       room,

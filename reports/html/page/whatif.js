@@ -4,7 +4,7 @@ const whatifMetrics = {
   training_s: ['the whole training', 'duration'],
   step_time_s: ['step time', 'time'], tokens_per_s_per_gpu: ['tokens/s per GPU', 'rate'], mfu: ['MFU', 'percent'],
   exposed_communication_fraction: ['exposed communication', 'percent'], peak_memory_bytes: ['peak memory', 'bytes'],
-  training_price: ['training price', 'money'], training_energy_kwh: ['training energy, kWh', 'rate'],
+  training_price: ['training price', 'money'], training_energy_kwh: ['training energy', 'energy'],
   price_per_billion_tokens: ['price per 10⁹ tokens', 'money'], goodput: ['goodput', 'percent'],
 };
 

@@ -26,6 +26,23 @@ TEST(CheckpointNames, SayHowTheyAreQuantised) {
   EXPECT_EQ(format_of("meta-llama/Llama-3.1-8B-Instruct"), "");
 }
 
+TEST(CheckpointNames, ConfigurationsSayTheSame) {
+  const auto format = [](const HfQuantization& q) {
+    const CheckpointFormat* found = format_in_config(q);
+    return found == nullptr ? "" : std::string(found->name);
+  };
+  EXPECT_EQ(format({"fp8", 0, ""}), "fp8");
+  EXPECT_EQ(format({"mxfp4", 0, ""}), "mxfp4 experts");
+  EXPECT_EQ(format({"awq", 4, ""}), "int4");
+  EXPECT_EQ(format({"gptq", 8, ""}), "int8");
+  EXPECT_EQ(format({"gptq", 3, ""}), "");
+  EXPECT_EQ(format({"bitsandbytes", 4, ""}), "nf4");
+  EXPECT_EQ(format({"modelopt", 0, "NVFP4"}), "nvfp4");
+  EXPECT_EQ(format({"compressed-tensors", 8, "float-quantized"}), "fp8");
+  EXPECT_EQ(format({"compressed-tensors", 4, "pack-quantized"}), "int4");
+  EXPECT_EQ(format({"hqq", 4, ""}), "");
+}
+
 TEST(CheckpointNames, OfModelsThatArePublishedQuantisedNeedNotSaySo) {
   for (const char* name : {"deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1-0528",
                            "deepseek-ai/DeepSeek-V3.1", "moonshotai/Kimi-K2-Instruct-0905"}) {

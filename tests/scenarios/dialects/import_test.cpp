@@ -111,18 +111,6 @@ TEST(ImportMegatron, WhatItDoesNotReadItNames) {
   EXPECT_EQ(told(" --min-lrs 1e-5"), "W007: not read: --min-lrs (did you mean --min-lr?)\n");
 }
 
-TEST(ImportMegatron, ItsLengthIsTheTokensThatItTrainsOn) {
-  EXPECT_EQ(imported(Dialect::kMegatronCore, kMegatron).training->tokens, 100.0 * 128 * 2048);
-  const std::string sizes = "--seq-length 1024 --global-batch-size 8 ";
-  EXPECT_EQ(imported(Dialect::kMegatronCore, sizes + "--train-samples 3000").training->tokens,
-            3000.0 * 1024);
-  EXPECT_FALSE(imported(Dialect::kMegatronCore, sizes).training);
-  EXPECT_EQ(refusal(Dialect::kMegatronCore, sizes + "--train-samples 3\n--train-iters 3"),
-            "D004 line 1");
-  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--bf16 --train-samples 3000"),
-            "W007: not read: --train-samples\n");
-}
-
 // gpt_model.py asserts fp16 of it.
 TEST(ImportMegatron, TheLossReadsLogitsInFp16WhereItSaysSo) {
   const auto narrow = [](const std::string& arguments) {

@@ -75,6 +75,32 @@ TEST(ImportTorchtitan, ReadsAFileAsPeopleWriteIt) {
             "W007: not read: job.description, quantize.linear.float8.filter_fqns\n");
 }
 
+TEST(ImportTorchtitan, ItsStepsAreTheTokensThatItTrainsOn) {
+  std::string text = kUsual;
+  text.insert(text.find("seq_len"), "steps = 1000\n");
+  EXPECT_EQ(read(text).training->tokens, 1000.0 * (8 * 8) * 8192);  // 8 replicas of 8 sequences
+  EXPECT_FALSE(read(kUsual).training);
+  text.insert(text.find("seq_len"), "global_batch_size = 128\n");
+  EXPECT_EQ(read(text).training->tokens, 1000.0 * 128 * 8192);
+  EXPECT_EQ(import_test::warnings(Dialect::kTorchtitan, text).find("steps"), std::string::npos);
+}
+
+TEST(ImportTorchtitan, TokensAreWrittenAsWholeSteps) {
+  const auto text = [](const std::string& tokens) {
+    const Scenario s =
+        load_scenario(PLAIT_SOURCE_DIR "/scenarios/llama/llama-3.1-8b-8xh100-fsdp.json",
+                      {{"workload.global_batch", "64"},
+                       {"workload.sequence_length", "8192"},
+                       {"training.tokens", tokens}});
+    return render(settings_of(s, Dialect::kTorchtitan, Launcher::kNone), Launcher::kNone);
+  };
+  const std::string whole = text("524288000"), part = text("524288001");  // of 64 * 8192 each
+  EXPECT_NE(whole.find("\nsteps = 1000\n"), std::string::npos) << whole;
+  EXPECT_EQ(whole.find("training.tokens"), std::string::npos) << whole;
+  EXPECT_NE(part.find("\nsteps = 1000\n"), std::string::npos) << part;
+  EXPECT_NE(part.find("training.tokens"), std::string::npos) << part;
+}
+
 TEST(ImportTorchtitan, PresetsMayHaveTheNamesOfItsFlavors) {
   const auto model = [](const std::string& name, const std::string& flavor) {
     return read("[model]\nname = \"" + name + "\"\nflavor = \"" + flavor + "\"\n[training]\n")

@@ -1,0 +1,56 @@
+// How the weights of a model are stored that is described by its checkpoint's config.json.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/dialects/checkpoint_names.h"
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+WeightFormat weights_named(std::string_view name) {
+  return *std::ranges::find(kWeightFormats, name, [](WeightFormat f) { return name_of(f); });
+}
+
+struct LinearLayers {
+  WeightFormat weights = WeightFormat::kPlain;
+  std::optional<DType> products;
+};
+/// Weights of products that the device does not have are widened as others read them (vLLM:
+/// Marlin).
+LinearLayers layers_of(std::string_view weights, std::string_view products, const Device& device) {
+  if (products == "plain") return {weights_named(weights), std::nullopt};
+  const DType type = products == name_of(DType::kFp8) ? DType::kFp8 : DType::kNvfp4;
+  const bool eight = type == DType::kFp8;
+  const bool has_units = (eight ? device.peak_fp8 : device.peak_fp4).value > 0;
+  if (has_units) return {WeightFormat::kPlain, type};
+  return {eight ? WeightFormat::kFp8 : WeightFormat::kNvfp4, std::nullopt};
+}
+
+}  // namespace
+
+void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, const Device& device,
+                        Serving& out, std::vector<std::string>& warnings) {
+  for (const char* key : {"weights", "expert_weights", "products", "expert_products"}) {
+    if (serving.find(key) != nullptr) return;
+  }
+  const bool loads = out.limits.engine != ServingEngine::kLlamaCpp;
+  const CheckpointFormat* format = loads ? format_in_config(checkpoint) : nullptr;
+  if (format == nullptr) {
+    warnings.push_back(fmt::format(
+        "W002: model.hf_config: ignored quantization_config, {}: set serving.weights",
+        loads ? fmt::format("whose quant_method \"{}\" has no format here", checkpoint.method)
+              : "which is of another engine's checkpoint"));
+    return;
+  }
+  const LinearLayers all = layers_of(format->weights, format->products, device);
+  const LinearLayers experts = layers_of(format->experts, format->expert_products, device);
+  ServingPrecision& p = out.precision;
+  p.weights = all.weights, p.products = all.products;
+  p.experts = experts.weights, p.expert_products = experts.products;
+  if (format->lost.empty()) return;
+  warnings.push_back(fmt::format("W008: weights in {} have {}", format->name, format->lost));
+}
+
+}  // namespace plait

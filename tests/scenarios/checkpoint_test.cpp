@@ -1,0 +1,79 @@
+// What the config.json of a checkpoint says of its weights, in scenarios that serve it.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios/scenario.h"
+
+namespace plait::checkpoint_test {
+
+/// A mixture of experts in `quantization`, served or trained by `task`.
+Scenario scenario_of(const std::string& quantization, const std::string& task,
+                     const std::string& cluster = "hgx-h200") {
+  std::string folder = testing::TempDir() + "plaitXXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/config.json")
+      << R"({"model_type": "deepseek_v3", "quantization_config": )" << quantization << "}";
+  std::ofstream(folder + "/s.json") << R"({"model": {"hf_config": "config.json"}, "cluster": ")"
+                                    << cluster << R"(", )" << task << "}";
+  const Scenario s = load_scenario(folder + "/s.json");
+  std::filesystem::remove_all(folder);
+  return s;
+}
+
+ServingPrecision served(const std::string& quantization, const std::string& serving = "{}",
+                        const std::string& cluster = "hgx-h200") {
+  return scenario_of(quantization, R"("strategy": {"tp": 8}, "serving": )" + serving, cluster)
+      .serving->precision;
+}
+
+std::string warnings_of(const Scenario& s) {
+  std::string out;
+  for (const std::string& w : s.warnings) out += w + "\n";
+  return out;
+}
+
+constexpr const char* kFp8 = R"({"quant_method": "fp8", "fmt": "e4m3",
+                                 "weight_block_size": [128, 128]})";
+
+TEST(Checkpoint, IsServedAsItIsStored) {
+  const ServingPrecision eight = served(kFp8);
+  EXPECT_EQ(eight.products, DType::kFp8);
+  EXPECT_EQ(eight.expert_products, DType::kFp8);
+  EXPECT_EQ(eight.weights, WeightFormat::kPlain);
+  const ServingPrecision four = served(R"({"quant_method": "mxfp4"})");
+  EXPECT_EQ(four.experts, WeightFormat::kMxfp4);
+  EXPECT_EQ(four.weights, WeightFormat::kPlain);
+  EXPECT_FALSE(four.products || four.expert_products);
+}
+
+TEST(Checkpoint, IsWidenedByProductsThatADeviceDoesNotHave) {
+  const ServingPrecision p = served(kFp8, "{}", "dgx-a100");
+  EXPECT_FALSE(p.products);
+  EXPECT_EQ(p.weights, WeightFormat::kFp8);
+  EXPECT_EQ(p.experts, WeightFormat::kFp8);
+}
+
+TEST(Checkpoint, GivesWayToWhatTheScenarioSays) {
+  for (const char* key : {"weights", "expert_weights", "products", "expert_products"}) {
+    const ServingPrecision p = served(kFp8, std::string("{\"") + key + R"(": "plain"})");
+    EXPECT_FALSE(p.products || p.expert_products) << key;
+  }
+}
+
+TEST(Checkpoint, OfAnotherFormatIsToldToBeIgnored) {
+  const std::string task = R"("strategy": {"tp": 8}, "serving": {})";
+  EXPECT_EQ(warnings_of(scenario_of(kFp8, task)).find("quantization_config"), std::string::npos);
+  const std::string told = warnings_of(scenario_of(R"({"quant_method": "hqq"})", task));
+  EXPECT_NE(told.find("W002: model.hf_config: ignored quantization_config, whose quant_method "
+                      "\"hqq\""),
+            std::string::npos)
+      << told;
+  const std::string trained = R"("workload": {"sequence_length": 64, "global_batch": 8})";
+  EXPECT_NE(warnings_of(scenario_of(kFp8, trained)).find("ignored quantization_config"),
+            std::string::npos);
+}
+
+}  // namespace plait::checkpoint_test
