@@ -114,7 +114,6 @@ bool narrows_products(const PublishedRun& run) {
   return in_fp8(precision) || mentions(precision, "fp4");
 }
 
-// benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md, the run of torchtitan that says so.
 bool scales_by_blocks(const PublishedRun& run) {
   constexpr std::array<std::string_view, 4> kWords = {"block", "subchannel", "sub-channel",
                                                       "fp8-sc"};
@@ -124,6 +123,7 @@ bool scales_by_blocks(const PublishedRun& run) {
   return in_fp8(precision) && !in_mxfp8(run) && (said || mentions(run.notes, "_FP8_SC_"));
 }
 
+// benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md, the run of torchtitan that says so.
 bool scales_early(const PublishedRun& run) { return gathers_8_bits(run); }
 
 }  // namespace plait
