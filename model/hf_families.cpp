@@ -50,6 +50,35 @@ Model read_mistral(HfReader& config) {
   return m;
 }
 
+/// Heads of 128 where a file states none.
+Model read_ministral3(HfReader& config) {
+  Model m = read_llama_sizes(config, {131072, 4096, 14336, 34, 32, 8, 262144});
+  m.head_dim = config.size({"head_dim"}, kMaxHeads, 128);
+  read_windows(m, config, {});
+  return m;
+}
+
+/// Layers without rotation (no_rope_layers) are planned with one, and listed.
+Model read_smollm3(HfReader& config) {
+  Model m =
+      read_llama_shape(config, {128256, 2048, 11008, 36, 16, 4, 32768, /*tied_embeddings=*/true});
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
+  m.mlp_bias = config.flag({"mlp_bias"}, false);
+  read_windows(m, config, {.switched = true});
+  return m;
+}
+
+/// Heads of 128, and dropout where it trains.
+Model read_seed_oss(HfReader& config) {
+  Model m = read_llama_sizes(config, {155136, 5120, 27648, 64, 80, 8, 524288});
+  m.head_dim = config.size({"head_dim"}, kMaxHeads, 128);
+  m.qkv_bias = config.flag({"attention_bias"}, true);
+  m.attention_output_bias = config.flag({"attention_out_bias"}, false);
+  m.mlp_bias = config.flag({"mlp_bias"}, false);
+  read_dropout(m, config, {"attention_dropout"}, {"residual_dropout"}, 0.1);
+  return m;
+}
+
 constexpr HfWindows kQwenWindows = {.window = 4096, .switched = true, .first = 28};
 
 Model read_qwen2(HfReader& config) {
@@ -277,6 +306,9 @@ Model read_minimax_m2(HfReader& config) {
 constexpr std::array kFamilies = {
     HfFamily{"llama", read_llama},
     HfFamily{"mistral", read_mistral},
+    HfFamily{"ministral3", read_ministral3},
+    HfFamily{"smollm3", read_smollm3},
+    HfFamily{"seed_oss", read_seed_oss},
     HfFamily{"qwen2", read_qwen2},
     HfFamily{"qwen2_vl", read_qwen2_vl},
     HfFamily{"qwen2_vl_text", read_qwen2_vl},
