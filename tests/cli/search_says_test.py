@@ -6,6 +6,7 @@ from plait_command import SOURCE, TINY, CommandTest, plait
 
 HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
 MISTRAL = SOURCE / "scenarios" / "mistral" / "mistral-7b-8xa100-fsdp.json"
+NO_PROCESSOR = ("--set", 'cluster.node.processor=""')
 BERT = SOURCE / "scenarios" / "bert" / "bert-large-8xv100.json"
 MIXTRAL = SOURCE / "scenarios" / "systems" / "megatron-moe-mixtral-8x7b.json"
 ASYMMETRIC = SOURCE / "scenarios" / "systems" / "hexgen-asymmetric.json"
@@ -137,7 +138,7 @@ class SearchSays(CommandTest):
             self.assertIn(row["settings"]["strategy.recompute.kind"], {"none", "full"})
 
     def test_layouts_that_cannot_be_planned_are_refused_for_a_reason(self):
-        both = ("-L", "strategy.offload.optimizer=none,cpu", "--best", "2")
+        both = ("-L", "strategy.offload.optimizer=none,cpu", "--best", "2", *NO_PROCESSOR)
         reasons = self.search(MISTRAL, *both)["refusals"]
         self.assertEqual([r["code"] for r in reasons], ["C014", "S101"])
         self.assertEqual({r["machine"]["strategy.offload.optimizer"] for r in reasons}, {"cpu"})
@@ -147,13 +148,14 @@ class SearchSays(CommandTest):
     def test_a_variant_of_which_nothing_can_be_planned_is_said_to_be_one(self):
         few = ("--set", "strategy.tp=[1,2]", "--set", "strategy.fsdp=1", "--set",
                "strategy.zero_stage=1")
-        text = self.run_ok("search", MISTRAL, "-L", "strategy.offload.optimizer=none,cpu", *few).out
+        text = self.run_ok("search", MISTRAL, "-L", "strategy.offload.optimizer=none,cpu", *few,
+                           *NO_PROCESSOR).out
         self.assertIn("none of optimizer cpu that may be among the best can be planned: C014",
                       " ".join(text.split()))
 
     def test_what_refuses_every_layout_is_the_answer(self):
         refused = plait("search", MISTRAL, "--set", "strategy.offload.optimizer=cpu", "--set",
-                        "strategy.tp=[1,2]", "--set", "strategy.fsdp=1")
+                        "strategy.tp=[1,2]", "--set", "strategy.fsdp=1", *NO_PROCESSOR)
         self.assertEqual(refused.code, 2)
         self.assertIn("error[C014]", refused.err)
 
