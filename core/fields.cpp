@@ -27,7 +27,7 @@ std::string number_range(const Real& rule) {
   return "a number";
 }
 
-/// A text may be a number in other words, or several numbers.
+/// Of what is no number: a text may be one in other words, or several.
 std::string cure_of_no_number(const std::string& text) {
   const std::string plain = plain_number(text);
   if (!plain.empty()) return fmt::format("write {} alone", plain);
@@ -41,6 +41,11 @@ std::string cure_of_no_number(const std::string& text) {
 std::string cure_of_no_count(const std::string& text) {
   const std::string count = plain_count(text);
   return count == plain_number(text) ? cure_of_no_number(text) : "write " + count;
+}
+
+[[noreturn]] void refuse_no_number(const Json& json, const std::string& expectation,
+                                   std::string (*cure)(const std::string& text)) {
+  refuse_type(json, expectation, json.is(Json::Kind::kText) ? cure(json.text()) : "");
 }
 
 /// JSON names of a list of texts: "a", "b" or "c".
@@ -80,10 +85,7 @@ std::int64_t Int::parse(const Json& json) const {
   if (json.is(Json::Kind::kNumber)) value = json.number();
   // 4096.0 and 1e6 are integers too, as in JSON Schema.
   const bool whole = json.is(Json::Kind::kNumber) && std::trunc(value) == value;
-  if (!whole) {
-    const bool is_text = json.is(Json::Kind::kText);
-    refuse_type(json, integer_range(*this), is_text ? cure_of_no_count(json.text()) : "");
-  }
+  if (!whole) refuse_no_number(json, integer_range(*this), cure_of_no_count);
   if (std::abs(value) > kLargestExact || value < static_cast<double>(min) ||
       value > static_cast<double>(max)) {
     refuse_range(json, integer_range(*this));
@@ -100,8 +102,7 @@ Shape Real::shape() const {
 
 void Real::read(const Json& json, double& into) const {
   if (!json.is(Json::Kind::kInteger) && !json.is(Json::Kind::kNumber)) {
-    const bool is_text = json.is(Json::Kind::kText);
-    refuse_type(json, number_range(*this), is_text ? cure_of_no_number(json.text()) : "");
+    refuse_no_number(json, number_range(*this), cure_of_no_number);
   }
   const double value = json.number();
   if (!(value >= min && value <= max)) refuse_range(json, number_range(*this));

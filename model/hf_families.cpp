@@ -28,11 +28,16 @@ Model read_llama_shape(HfReader& config, const LlamaDefaults& defaults) {
   return m;
 }
 
-Model read_llama(HfReader& config) {
-  Model m = read_llama_shape(config, {32000, 4096, 11008, 32, 32, 0, 2048});
+/// Biases where a file wants them.
+Model read_llama_biases(HfReader& config, const LlamaDefaults& defaults) {
+  Model m = read_llama_shape(config, defaults);
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   m.mlp_bias = config.flag({"mlp_bias"}, false);
   return m;
+}
+
+Model read_llama(HfReader& config) {
+  return read_llama_biases(config, {32000, 4096, 11008, 32, 32, 0, 2048});
 }
 
 /// Its multipliers of embedding, attention, branches and logits change no shape, and no kernel's
@@ -61,9 +66,7 @@ Model read_ministral3(HfReader& config) {
 /// Layers without rotation (no_rope_layers) are planned with one, and listed.
 Model read_smollm3(HfReader& config) {
   Model m =
-      read_llama_shape(config, {128256, 2048, 11008, 36, 16, 4, 32768, /*tied_embeddings=*/true});
-  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
-  m.mlp_bias = config.flag({"mlp_bias"}, false);
+      read_llama_biases(config, {128256, 2048, 11008, 36, 16, 4, 32768, /*tied_embeddings=*/true});
   read_windows(m, config, {.switched = true});
   return m;
 }
@@ -81,11 +84,21 @@ Model read_seed_oss(HfReader& config) {
 
 constexpr HfWindows kQwenWindows = {.window = 4096, .switched = true, .first = 28};
 
-Model read_qwen2(HfReader& config) {
-  Model m = read_llama_shape(config, {151936, 4096, 22016, 32, 32, 32, 32768});
+Model read_qwen2_sizes(HfReader& config, const LlamaDefaults& defaults, const HfWindows& windows) {
+  Model m = read_llama_shape(config, defaults);
   m.qkv_bias = true;
-  read_windows(m, config, kQwenWindows);
+  read_windows(m, config, windows);
   return m;
+}
+
+Model read_qwen2(HfReader& config) {
+  return read_qwen2_sizes(config, {151936, 4096, 22016, 32, 32, 32, 32768}, kQwenWindows);
+}
+
+/// The text's part of Qwen2-VL and Qwen2.5-VL.
+Model read_qwen2_vl(HfReader& config) {
+  return read_qwen2_sizes(config, {152064, 8192, 29568, 80, 64, 8, 32768},
+                          {.window = 4096, .switched = true, .first = 80});
 }
 
 /// One matrix for queries, keys and values and one for gate and up, which is how all are planned.
@@ -174,14 +187,6 @@ Model read_qwen3(HfReader& config) {
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   m.qk_norm = true;
   read_windows(m, config, kQwenWindows);
-  return m;
-}
-
-/// The text's part of Qwen2-VL and Qwen2.5-VL.
-Model read_qwen2_vl(HfReader& config) {
-  Model m = read_llama_shape(config, {152064, 8192, 29568, 80, 64, 8, 32768});
-  m.qkv_bias = true;
-  read_windows(m, config, {.window = 4096, .switched = true, .first = 80});
   return m;
 }
 

@@ -33,6 +33,11 @@ std::string human_count(std::int64_t n) {
   return out;
 }
 
+std::string human_plural(std::int64_t n, std::string_view noun) {
+  const std::string_view ending = n == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", human_count(n), noun, ending);
+}
+
 std::string human_number(double value) { return three_digits(value); }
 
 std::string human_time(double seconds) {

@@ -9,6 +9,8 @@ namespace plait {
 
 /// "16,384"
 std::string human_count(std::int64_t n);
+/// "1 node", "16,384 nodes", "2 switches"
+std::string human_plural(std::int64_t n, std::string_view noun);
 /// "1230", "123", "12.3", "1.23"
 std::string human_number(double value);
 /// "4.21 s", "412 us"

@@ -96,9 +96,9 @@ std::vector<Line> capacity_lines(const ServingReport& r) {
     if (!out.empty()) out.emplace_back();
     out.push_back(labelled(
         p.name,
-        fmt::format("{} of {} on {} {}",
+        fmt::format("{} of {} on {}",
                     p.replicas == 1 ? "an instance" : human_count(p.replicas) + " instances",
-                    p.instance, human_count(p.devices), p.devices == 1 ? "device" : "devices"),
+                    p.instance, human_plural(p.devices, "device")),
         Ink::kBold));
     append(out, capacity_lines(p.capacity, p.limits, p.fits, r.narrower_release));
   }
@@ -210,8 +210,8 @@ std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
     parts += fmt::format("{}{} {}", p == 0 ? "" : ", ", kPartNames[p], human_percent(share, 0));
   }
   const std::string tokens = fmt::format("{:.4g}", static_cast<double>(t.tokens) / steps);
-  return {labelled(name, fmt::format("{} {} of {} {}, {} each and {} of the host",
-                                     human_count(t.steps), t.steps == 1 ? "step" : "steps", tokens,
+  return {labelled(name, fmt::format("{} of {} {}, {} each and {} of the host",
+                                     human_plural(t.steps, "step"), tokens,
                                      tokens == "1" ? "token" : "tokens",
                                      human_time(to_seconds(t.time).value / steps),
                                      human_time(to_seconds(t.host).value / steps))),

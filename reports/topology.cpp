@@ -16,11 +16,6 @@ namespace {
 
 using Tree = nlohmann::ordered_json;
 
-std::string plural(std::int64_t count, std::string_view noun) {
-  const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
-  return fmt::format("{} {}{}", human_count(count), noun, ending);
-}
-
 /// "nvlink 1.8 TB/s, pcie 22 GB/s"
 std::string classes_text(const Cut& cut) {
   std::vector<std::string> out;
@@ -64,7 +59,7 @@ std::vector<Line> way_lines(const TopologySummary& s) {
     std::string text =
         fmt::format("  {:<24} {:>3} to {:<6} {:>2} hops {:>8}  {:>7}, {} link-disjoint", d.scope,
                     d.from, human_count(d.to), d.ways.hops, to_text(d.ways.latency),
-                    plural(d.ways.ways, "way"), human_count(d.ways.disjoint));
+                    human_plural(d.ways.ways, "way"), human_count(d.ways.disjoint));
     if (d.ways.disjoint_in_fabric > 0) {
       text += fmt::format(", {} in fabric", human_count(d.ways.disjoint_in_fabric));
     }
@@ -128,10 +123,10 @@ std::string devices_in_words(const TopologySummary& s) {
 
 std::vector<Line> topology_lines(const TopologySummary& s) {
   std::vector<std::string> kinds;
-  for (const VertexCount& v : s.vertices) kinds.push_back(plural(v.count, name_of(v.kind)));
+  for (const VertexCount& v : s.vertices) kinds.push_back(human_plural(v.count, name_of(v.kind)));
   std::vector<Line> out;
   out.push_back({{s.name, Ink::kBold},
-                 {fmt::format("  {}, {}", devices_in_words(s), plural(s.nodes, "node"))}});
+                 {fmt::format("  {}, {}", devices_in_words(s), human_plural(s.nodes, "node"))}});
   out.push_back({{fmt::format("{}", fmt::join(kinds, ", "))}});
   const auto append = [&out](std::vector<Line> lines) {
     for (Line& l : lines) out.push_back(std::move(l));

@@ -115,9 +115,7 @@ AlikeParts parts_without(const LinkGraph& graph, std::vector<VertexKind> removed
 std::string topology_svg(const Cluster& cluster, const TopologySummary& s) {
   Svg svg;
   svg.text(kLeft, 30, s.name, Svg::Anchor::kStart, 18, true);
-  svg.text(kLeft, 50,
-           fmt::format("{} in {} {}", devices_in_words(s), human_count(s.nodes),
-                       s.nodes == 1 ? "node" : "nodes"));
+  svg.text(kLeft, 50, fmt::format("{} in {}", devices_in_words(s), human_plural(s.nodes, "node")));
   double y = 70;
   if (s.nodes > 1) {
     y = draw_heading(svg, y, "Fabric");

@@ -17,15 +17,10 @@ struct LinearLayers {
   WeightFormat weights = WeightFormat::kPlain;
   std::optional<DType> products;
 };
-/// Weights of products that the device does not have are widened as others read them (vLLM:
-/// Marlin).
 LinearLayers layers_of(std::string_view weights, std::string_view products, const Device& device) {
   if (products == "plain") return {weights_named(weights), std::nullopt};
-  const DType type = products == name_of(DType::kFp8) ? DType::kFp8 : DType::kNvfp4;
-  const bool eight = type == DType::kFp8;
-  const bool has_units = (eight ? device.peak_fp8 : device.peak_fp4).value > 0;
-  if (has_units) return {WeightFormat::kPlain, type};
-  return {eight ? WeightFormat::kFp8 : WeightFormat::kNvfp4, std::nullopt};
+  if (const auto widened = widened_on(device, products)) return {*widened, std::nullopt};
+  return {WeightFormat::kPlain, products == name_of(DType::kFp8) ? DType::kFp8 : DType::kNvfp4};
 }
 
 }  // namespace

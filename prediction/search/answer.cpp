@@ -87,8 +87,8 @@ std::vector<Ranked> search_machines(const SearchQuestion& q, const Machines& mac
     const bool ahead = i + 1 < studies.size() && control.crews.may_look_ahead();
     in_parallel(ahead ? 2 : 1, q.jobs, [&](std::size_t which) {
       if (which == 0) {
-        found = study.run({control.crews, control.stop, control.progress, records.ears(i, study),
-                           records.known(i), ranking.slowest(study.scenario())},
+        found = study.run({control.stop, control.progress, records.ears(i, study), records.known(i),
+                           ranking.slowest(study.scenario())},
                           report);
       } else if (!control.stop) {  // beside its simulations, which cannot be shared out evenly
         studies[i + 1]->prepare(control.crews, control.stop);

@@ -148,7 +148,6 @@ void Study::prepare(const Crews& crews, const std::atomic<bool>& stop) {
 void Study::end() { searcher_.reset(), crew_.reset(), work_.reset(); }
 
 std::vector<Found> Study::run(const Session& session, SearchReport& out) {
-  prepare(session.crews, session.stop);
   searcher_->tell(session.ears);
   for (const auto& [number, answer] : session.known) searcher_->know(number, answer);
   const auto guesses = [this] {

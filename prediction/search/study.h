@@ -50,17 +50,17 @@ class Study {
 
   /// What to listen to while it runs, and how to end it early.
   struct Session {
-    const Crews& crews;
     const std::atomic<bool>& stop;
     std::function<void(const SearchProgress&)> progress;
     SearchEars ears;
     std::vector<std::pair<std::uint32_t, Answer>> known;
     SimTime slowest = std::numeric_limits<SimTime>::max();  // that is looked for
   };
-  /// Makes its layouts and bounds them, which needs nothing that other searches find. Once; run()
-  /// begins with it.
+  /// Makes its layouts and bounds them, which needs nothing that other searches find. Again, it
+  /// does nothing.
   void prepare(const Crews& crews, const std::atomic<bool>& stop);
-  /// The leader's part: the best, fastest first. `out` is told the counts and the front.
+  /// The leader's part, once it is prepared: the best, fastest first. `out` is told the counts and
+  /// the front.
   std::vector<Found> run(const Session& session, SearchReport& out);
   /// Of those who take part in another process's search: lends `answer` the work, returns what it
   /// does.

@@ -144,6 +144,12 @@ const CheckpointFormat* format_in_config(const HfQuantization& q) {
   return found == std::end(kConfigured) ? nullptr : &checkpoint_format(found->format);
 }
 
+std::optional<WeightFormat> widened_on(const Device& device, std::string_view dtype) {
+  if (dtype == name_of(DType::kFp8) && device.peak_fp8.value == 0) return WeightFormat::kFp8;
+  if (dtype == name_of(DType::kNvfp4) && device.peak_fp4.value == 0) return WeightFormat::kNvfp4;
+  return std::nullopt;
+}
+
 const CheckpointFormat* format_in_name(std::string_view name, std::string_view preset) {
   const std::vector<std::string> words = words_of_name(name);
   const auto* found = std::ranges::find_if(

@@ -3,11 +3,14 @@
 // huggingface.co, in which a format is a word or several ("AWQ-INT4", "quantized.w4a16"). And what
 // the quantization_config of its config.json says.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/hf_config.h"
+#include "model/weight_format.h"
+#include "topologies/cluster.h"
 
 namespace plait {
 
@@ -32,6 +35,10 @@ const CheckpointFormat* published_format(std::string_view preset);
 
 /// What its config.json says of it, or null.
 const CheckpointFormat* format_in_config(const HfQuantization& quantization);
+
+/// The format of weights for products in `dtype` ("fp8") that the device does not have, which are
+/// widened as they are read (vLLM: Marlin). Nothing where it has them, or they are not narrow.
+std::optional<WeightFormat> widened_on(const Device& device, std::string_view dtype);
 
 /// The last part of a path in small letters, at its joints: "Qwen2.5-7B_x" is qwen2.5, 7b and x.
 std::vector<std::string> words_of_name(std::string_view name);

@@ -112,8 +112,8 @@ struct Imported {
   Bucket bucket = {};
   /// DeepSpeed's gradient_accumulation_steps; 0: not said.
   Given accumulation = {};
-  /// Of the training, in steps: training.tokens are those of so many batches; "": not said.
-  std::string steps = {};
+  /// Of the training, in steps: training.tokens are those of so many batches.
+  std::optional<std::int64_t> steps = {};
   /// Rows of the embedding by the file's tokenizer, where neither it nor the base says how many; 0:
   /// not known.
   std::int64_t tokenizer_vocab = 0;

@@ -49,11 +49,11 @@ void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 void write_hybrid(ExportDraft& draft);
 void read_hybrid(Arguments& arguments, Imported& out, std::int64_t layers, std::int64_t hidden);
 
-/// Schedule, and layers of stages; `layers` of the model, 0 where the arguments have none.
 /// Attention over the ranks of a sequence; `cp` of them.
 void write_context(ExportDraft& draft);
 void read_context(Arguments& arguments, Imported& out, std::int64_t cp);
 
+/// Schedule, and layers of stages; `layers` of the model, 0 where the arguments have none.
 void write_pipeline(ExportDraft& draft);
 void read_pipeline(Arguments& arguments, Imported& out, std::int64_t pp, std::int64_t layers);
 

@@ -243,8 +243,8 @@ class Reading {
   /// Tokens, where the arguments say how many a sample has.
   void training() {
     args_.exclusive("--train-iters", "--train-samples");
-    const auto steps = args_.integer("--train-iters", 0).value_or(0);
-    if (steps > 0) out_.steps = std::to_string(steps);
+    const auto steps = args_.integer("--train-iters", 0);
+    if (steps > 0) out_.steps = steps;
     const double sequence = static_cast<double>(args_.integer("--seq-length").value_or(0));
     if (sequence == 0) return;
     const auto samples = static_cast<double>(args_.integer("--train-samples", 0).value_or(0));

@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/base_scenario.h"
+#include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/linear_modules.h"
 #include "scenarios/dialects/missing_parts.h"
@@ -150,9 +151,9 @@ class Merge {
   /// The training's length, where the file says it in steps.
   void count_tokens() {
     const Tree *batch = find("workload.global_batch"), *length = find("workload.sequence_length");
-    if (serves_ || imported_.steps.empty() || batch == nullptr || length == nullptr) return;
+    if (serves_ || !imported_.steps || batch == nullptr || length == nullptr) return;
     if (!batch->is_number_integer() || !length->is_number_integer()) return;
-    set("training.tokens", capped_product({std::stoll(imported_.steps), batch->get<std::int64_t>(),
+    set("training.tokens", capped_product({*imported_.steps, batch->get<std::int64_t>(),
                                            length->get<std::int64_t>()}));
   }
 
@@ -217,8 +218,7 @@ class Merge {
     }
   }
 
-  /// Weights of products that the device does not have are widened as products in `dtype` read them
-  /// (vLLM: Marlin).
+  /// Weights of products that the device does not have.
   void widen(const Device& device, std::vector<std::string>* warnings) {
     const std::pair<const char*, const char*> layers[] = {
         {"serving.products", "serving.weights"},
@@ -226,14 +226,15 @@ class Merge {
     for (const auto& [products, weights] : layers) {
       const Given* type = given(products);
       if (!serves_ || type == nullptr) continue;
-      const bool eight = type->value == R"("fp8")", four = type->value == R"("nvfp4")";
-      if (!(eight && device.peak_fp8.value == 0) && !(four && device.peak_fp4.value == 0)) continue;
+      const std::string dtype = Tree::parse(type->value).get<std::string>();
+      const std::optional<WeightFormat> widened = widened_on(device, dtype);
+      if (!widened) continue;
       set(products, "plain");
-      set(weights, eight ? "fp8_weights" : "nvfp4");
+      set(weights, name_of(*widened));
       if (warnings == nullptr) continue;
       warnings->push_back(fmt::format(
           "W008: {} has no products in {}: weights for them are read as widened by products",
-          device.name, eight ? "fp8" : "nvfp4"));
+          device.name, dtype));
       warnings = nullptr;
     }
   }

@@ -107,7 +107,7 @@ class Reading {
     give(staged ? pieces : local, "workload.micro_batch", std::to_string(micro));
     const std::int64_t all = entries_.integer(global, -1, -1);
     const ConfigEntry* steps = find("training.steps");
-    if (steps != nullptr) out_.steps = std::to_string(entries_.integer(steps, 0));
+    if (steps != nullptr) out_.steps = entries_.integer(steps, 0);
     if (all > 0) return give(global, "workload.global_batch", std::to_string(all));
     out_.accumulation = {"training.local_batch_size", std::to_string(own / micro),
                          local == nullptr ? 0 : local->line};
