@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "realrun/compute/cuda/cuda_device.h"
+#include "tests/realrun/cuda/cover.h"
 #include "tests/realrun/cuda/expect_pass.h"
 
 namespace plait::verify_test {
@@ -16,26 +17,19 @@ constexpr int kSteps = 2;
 
 MakeDevice gpu() { return cuda::cuda_device(); }
 
-/// The case brings a file of plan/strategies that none before had.
-bool is_first_of_a_strategy(const MatrixCase& c, std::set<std::string>& seen) {
-  bool first = false;
-  for (const std::string& file : strategy_files(c)) first |= seen.insert(file).second;
-  return first;
-}
-/// An emulated GPU takes its time: a part in each type, the first case of every strategy, and
-/// what exchanges gradients in bf16.
+/// An emulated GPU takes its time: a part in each type, all strategies in one of them, and what
+/// exchanges gradients in bf16.
 std::vector<MatrixCase> some_cases(RunPrecision precision) {
   constexpr std::size_t kEvery = 32;
   const bool in_bf16 = precision == RunPrecision::kBf16;
+  const std::vector<MatrixCase> cases = gpu_matrix_cases();
   std::vector<MatrixCase> out;
-  std::set<std::string> seen;
   std::size_t i = in_bf16 ? kEvery / 2 : 0;
-  for (const MatrixCase& c : gpu_matrix_cases()) {
+  for (const MatrixCase& c : cases) {
     const bool travels = in_bf16 && c.workload.precision.reduction == DType::kBf16;
-    const bool first = !in_bf16 && is_first_of_a_strategy(c, seen);
-    if (i++ % kEvery == 0 || travels || first) out.push_back(c);
+    if (i++ % kEvery == 0 || travels) out.push_back(c);
   }
-  return out;
+  return in_bf16 ? out : covering(cases, strategy_files, std::move(out));
 }
 
 TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInFp32) {

@@ -2,8 +2,6 @@
 // device.
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "core/error.h"
 #include "plan/schedule.h"
 #include "realrun/compute/cuda/cuda_device.h"
@@ -15,14 +13,14 @@ namespace plait::cuda::green_test {
 MakeDevice gpu_of_green() { return cuda_device({.green = true}); }
 
 TEST(GreenContexts, CarryEveryKindOfCommunication) {
-  expect_pass(gpu_of_green(), RunPrecision::kFp32, first_of_each_kind());
+  expect_pass(gpu_of_green(), RunPrecision::kFp32, every_kind());
 }
 /// Numbers of two bytes: all that travels in bf16, and a few of the others.
 TEST(GreenContexts, CarryNumbersInBf16) {
   constexpr std::size_t kEvery = 8;
   std::vector<MatrixCase> cases;
   std::size_t i = 0;
-  for (const MatrixCase& c : first_of_each_kind()) {
+  for (const MatrixCase& c : every_kind()) {
     const bool travels = c.workload.precision.reduction == DType::kBf16;
     if (i++ % kEvery == 0 || travels) cases.push_back(c);
   }

@@ -1,11 +1,13 @@
 #pragma once
-// The cases of the matrix that communicate in a way that none before did.
+// Cases of the matrix that communicate in every way in which one of all cases does.
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "realrun/matrix.h"
+#include "tests/realrun/cuda/cover.h"
 
 namespace plait {
 
@@ -26,15 +28,14 @@ inline std::set<std::string> kinds_of(const MatrixCase& c) {
   return out;
 }
 
-inline std::vector<MatrixCase> first_of_each_kind() {
-  std::vector<MatrixCase> out;
-  std::set<std::string> seen;
-  for (const MatrixCase& c : gpu_matrix_cases()) {
-    bool first = c.strategy.parameter_server.any();
-    for (const std::string& kind : kinds_of(c)) first |= seen.insert(kind).second;
-    if (first) out.push_back(c);
+/// All kinds, and every case with a parameter server.
+inline std::vector<MatrixCase> every_kind() {
+  const std::vector<MatrixCase> cases = gpu_matrix_cases();
+  std::vector<MatrixCase> taken;
+  for (const MatrixCase& c : cases) {
+    if (c.strategy.parameter_server.any()) taken.push_back(c);
   }
-  return out;
+  return covering(cases, kinds_of, std::move(taken));
 }
 
 }  // namespace plait
