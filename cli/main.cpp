@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/examples.h"
 #include "core/error.h"
+#include "core/large_pages.h"
 #include "plait_version.h"
 #include "reports/new_file.h"
 
@@ -43,13 +44,15 @@ std::string command_line(int argc, char** argv) {
 }
 
 /// Plans and timelines of one layout after another take about as much: glibc would give their pages
-/// back to the system each time, and the next layout would wait for new ones.
+/// back to the system each time, and the next layout would wait for new ones. More of them than
+/// most searches need are large.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kMiB = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, 32 * kMiB);  // the most that it takes
   mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
   mallopt(M_TOP_PAD, 16 * kMiB);
+  plait::allocate_on_large_pages(300 * kMiB);
 #endif
 }
 

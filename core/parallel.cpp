@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/large_pages.h"
+
 namespace plait {
 namespace {
 
@@ -46,6 +48,7 @@ class Helpers {
   };
 
   [[noreturn]] void serve() {
+    allocate_on_large_pages(kHeapOfAThread);
     std::unique_lock lock(mutex_);
     while (true) help(lock, called_);
   }
