@@ -17,7 +17,7 @@
 #include "scenarios/framework.h"
 #include "scenarios/systems.h"
 #include "topologies/catalogue.h"
-#include "topologies/families/families.h"
+#include "topologies/node_spec.h"
 
 namespace plait {
 namespace {

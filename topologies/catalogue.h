@@ -11,8 +11,9 @@
 
 #include "core/fields.h"
 #include "topologies/cluster.h"
-#include "topologies/families/families.h"
+#include "topologies/fabric.h"
 #include "topologies/fault.h"
+#include "topologies/node_spec.h"
 
 namespace plait {
 

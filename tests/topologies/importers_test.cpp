@@ -5,12 +5,12 @@
 
 #include "core/error.h"
 #include "tests/topologies/samples.h"
-#include "topologies/families/families.h"
 #include "topologies/importers/choose_device.h"
 #include "topologies/importers/detect.h"
 #include "topologies/importers/lines.h"
 #include "topologies/importers/nccl_xml.h"
 #include "topologies/importers/nvidia_smi.h"
+#include "topologies/node_spec.h"
 #include "topologies/summary.h"
 
 namespace plait::importers_test {

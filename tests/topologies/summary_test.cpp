@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "tests/topologies/joinable.h"
 #include "topologies/catalogue.h"
-#include "topologies/families/families.h"
+#include "topologies/node_spec.h"
 
 namespace plait::summary_test {
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "core/error.h"
-#include "topologies/families/families.h"
+#include "topologies/node_spec.h"
 
 namespace plait {
 namespace {
