@@ -103,13 +103,10 @@ struct Unplanned {
   std::string_view name, what;
 };
 constexpr std::string_view kPlainLayerNorm = "LayerNorm without a bias is";
-constexpr std::string_view kChunks = "attention within chunks of the sequence is";
 constexpr std::array kUnplanned = {
     Unplanned{"kimi_linear", "Kimi delta attention, whose states decay column by column, is"},
     Unplanned{"cohere", kPlainLayerNorm},
     Unplanned{"cohere2", kPlainLayerNorm},
-    Unplanned{"llama4", kChunks},
-    Unplanned{"llama4_text", kChunks},
     Unplanned{"deepseek_v32", "attention to tokens that an indexer chooses is"},
 };
 

@@ -13,6 +13,7 @@
 #include "model/hf_encoders.h"
 #include "model/hf_gpts.h"
 #include "model/hf_hybrids.h"
+#include "model/hf_llama4.h"
 #include "model/hf_olmos.h"
 #include "model/hf_parts.h"
 #include "model/hf_windows.h"
@@ -341,6 +342,8 @@ constexpr std::array kFamilies = {
     HfFamily{"starcoder2", read_starcoder2},
     HfFamily{"mixtral", read_mixtral, true},
     HfFamily{"olmoe", read_olmoe, true},
+    HfFamily{"llama4", read_llama4, true},
+    HfFamily{"llama4_text", read_llama4, true},
     HfFamily{"minimax_m2", read_minimax_m2, true},
     HfFamily{"gpt_oss", read_gpt_oss, true},
     HfFamily{"qwen2_moe", read_qwen2_moe, true},

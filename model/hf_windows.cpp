@@ -22,34 +22,32 @@ bool is_on(const HfReader& config, const HfWindows& family) {
   return size == nullptr ? family.window > 0 : !size->is(Json::Kind::kNull);
 }
 
-/// By layer, whether it has a window.
-std::vector<bool> listed(const Json& types) {
-  std::vector<bool> out;
+}  // namespace
+
+void read_layer_types(Model& m, const Json& types, std::string_view windowed) {
+  std::vector<bool> of_layers;
   for (const Json* type : types.children()) {
     const std::string word = type->is(Json::Kind::kText) ? type->text() : type->describe();
-    if (word != "sliding_attention" && word != "full_attention") {
+    if (word != windowed && word != "full_attention") {
       refuse_config(types, "attention of the kind " + word + " is");
     }
-    out.push_back(word == "sliding_attention");
+    of_layers.push_back(word == windowed);
   }
-  return out;
+  set_windowed_layers(m, types, of_layers);
 }
 
-void read_layers(Model& m, const Json& types) {
-  const std::vector<bool> windowed = listed(types);
+void set_windowed_layers(Model& m, const Json& list, const std::vector<bool>& windowed) {
   if (static_cast<std::int64_t>(windowed.size()) != m.layers) {
     throw InputError(
         {.code = "M006",
          .problem = fmt::format("{} layers of which {} are listed", m.layers, windowed.size()),
-         .where = types.where(),
+         .where = list.where(),
          .expected = "as many as num_hidden_layers"});
   }
   const auto rule = full_attention_of(windowed);
-  if (!rule) refuse_config(types, "windows in layers that follow no rule are");
+  if (!rule) refuse_config(list, "windows in layers that follow no rule are");
   m.full_attention_first = rule->first, m.full_attention_every = rule->every;
 }
-
-}  // namespace
 
 void read_windows(Model& m, HfReader& config, const HfWindows& family) {
   if (!is_on(config, family)) {
@@ -64,7 +62,8 @@ void read_windows(Model& m, HfReader& config, const HfWindows& family) {
     m.full_attention_first = config.count({"max_window_layers"}, kMostLayers, family.first);
   }
   const Json* types = config.take({"layer_types"});
-  if (types != nullptr && types->is(Json::Kind::kList)) read_layers(m, *types);
+  if (types != nullptr && types->is(Json::Kind::kList))
+    read_layer_types(m, *types, "sliding_attention");
   if (m.windowed_layers() > 0) return;
   m.attention_window = m.full_attention_first = m.full_attention_every = 0;
 }

@@ -34,6 +34,10 @@ constexpr std::string_view kGlm =
 constexpr std::string_view kOlmoe =
     "Muennighoff et al. 2024 (arXiv 2409.02060), Table 1, and config.json of "
     "allenai/OLMoE-1B-7B-0924";
+constexpr std::string_view kLlama4 =
+    "config.json and model.safetensors.index.json of meta-llama/Llama-4-Scout-17B-16E and "
+    "Llama-4-Maverick-17B-128E, the text's part; chunks as windows, and layers that see all tokens "
+    "rotated too";
 constexpr std::string_view kMinimax =
     "config.json of MiniMaxAI/MiniMax-M2; without modules that predict further tokens, which its "
     "weights lack, and the experts' balancing biases";
@@ -106,6 +110,15 @@ Model minimax_m2() {
   return with_norms_across_heads(std::move(m), 256);
 }
 
+/// An expert for each token beside the one for all, in each n-th layer, and attention within 8,192
+/// tokens in three of four.
+Model llama_4(std::string name, std::int64_t experts, std::int64_t every) {
+  Model m = llama(std::move(name), {48, 5120, 16384, 40, 8, 202048, 262144});
+  m.attention_window = 8192, m.full_attention_every = 4;
+  m.moe_every = every, m.first_dense_layers = every - 1;
+  return with_shared_experts(with_experts(std::move(m), experts, 1, 8192), 1);
+}
+
 /// A bias of each expert in each layer that has them.
 std::int64_t balancing(const Model& m) { return (m.layers - m.first_dense_layers) * m.experts; }
 
@@ -148,6 +161,13 @@ class MixtureTable {
     add(small, 20'914'757'184, kGptOss, left_out(small));
     add(large, 116'829'156'672, kGptOss, left_out(large));
   }
+  /// Norms of queries and keys have no gamma in Scout, and do not stand in Maverick.
+  void llama_4s() {
+    Model scout = llama_4("llama-4-scout", 16, 1);
+    scout.qk_norm = true;
+    add(scout, 107'769'861'120, kLlama4, scout.layers * 2 * scout.head_dim);
+    add(llama_4("llama-4-maverick", 128, 2), 400'711'848'960, kLlama4);
+  }
   void deepseeks() {
     const DeepseekShape lite = {27, 2048, 10944, 16, 102400, 163840, 1},
                         v2 = {60, 5120, 12288, 128, 102400, 163840, 1},
@@ -182,6 +202,7 @@ class MixtureTable {
 void append_mixtures(std::vector<Preset>& table) {
   MixtureTable mixtures(table);
   mixtures.mixtrals_and_qwens();
+  mixtures.llama_4s();
   mixtures.norms_across_heads();
   mixtures.gpt_osses();
   mixtures.deepseeks();

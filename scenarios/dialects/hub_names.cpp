@@ -76,6 +76,8 @@ constexpr std::array kRows = {
     Row{"bloom-176b", "bigscience/bloom"},
     Row{"mixtral-8x7b", "mistralai/Mixtral-8x7B-v0.1"},
     Row{"mixtral-8x22b", "mistralai/Mixtral-8x22B-v0.1"},
+    Row{"llama-4-scout", "meta-llama/Llama-4-Scout-17B-16E"},
+    Row{"llama-4-maverick", "meta-llama/Llama-4-Maverick-17B-128E"},
     Row{"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
     Row{"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B"},
     Row{"qwen3-coder-480b-a35b", "Qwen/Qwen3-Coder-480B-A35B-Instruct"},

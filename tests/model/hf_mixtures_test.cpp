@@ -95,4 +95,51 @@ TEST(HfMixtures, SparseStepCountsLayersFromOne) {
   EXPECT_TRUE(m.shared_expert_gate);
 }
 
+// meta-llama/Llama-4-Maverick-17B-128E: 400 billion parameters, 17 of which a token meets.
+constexpr const char* kMaverick = R"("num_local_experts": 128, "interleave_moe_layer_step": 2,
+    "use_qk_norm": false, "max_position_embeddings": 262144)";
+
+TEST(HfMixtures, Llama4IsThePresetsOfThatName) {
+  const Model scout = imported(R"({"model_type": "llama4_text"})");  // the class's sizes
+  EXPECT_EQ(total(scout), total(*find_preset("llama-4-scout")));
+  EXPECT_NEAR(static_cast<double>(count_parameters(scout).active(scout)), 17e9, 0.3e9);
+  const Model maverick = imported(std::string(R"({"model_type": "llama4", "vision_config": {},
+      "text_config": {)") + kMaverick +
+                                  "}}");
+  expect_same_shape(maverick, *find_preset("llama-4-maverick"));
+  EXPECT_NEAR(static_cast<double>(count_parameters(maverick).active(maverick)), 17e9, 0.3e9);
+  EXPECT_FALSE(find_preset("llama-4-maverick")->has_experts(0));
+  EXPECT_FALSE(maverick.has_experts(0));
+  EXPECT_TRUE(maverick.has_experts(1));
+}
+
+TEST(HfMixtures, ChunksOfLlama4ArePlannedAsWindowsAndListed) {
+  const std::string head = R"({"model_type": "llama4_text", "num_hidden_layers": 4, )";
+  const auto all_in_third = R"("no_rope_layers": [1, 1, 0, 1], "attention_chunk_size": 4096})";
+  const ImportedModel third = import_hf_config(head + all_in_third, "config.json");
+  EXPECT_EQ(third.model.attention_window, 4096);
+  EXPECT_EQ(third.model.full_attention_every, 3);
+  EXPECT_TRUE(holds(third.ignored_keys, "attention_chunk_size"));
+  EXPECT_TRUE(holds(third.ignored_keys, "no_rope_layers"));
+  EXPECT_EQ(imported(head + R"("layer_types": ["chunked_attention", "full_attention",
+      "chunked_attention", "full_attention"]})")
+                .full_attention_every,
+            2);
+  EXPECT_EQ(imported(head + R"("no_rope_layers": []})").full_attention_every, 4);
+  EXPECT_EQ(imported(head + R"("attention_chunk_size": null})").attention_window, 0);
+}
+
+TEST(HfMixtures, ListsOfLlama4ThatFollowNoRuleAreRefused) {
+  const std::string head = R"({"model_type": "llama4_text", "num_hidden_layers": 4, )";
+  for (const char* rest :
+       {R"("moe_layers": [0, 1]})", R"("interleave_moe_layer_step": 2, "moe_layers": [0, 2]})",
+        R"("no_rope_layers": [1, 0, 0, 1]})",
+        R"("layer_types": ["sliding_attention", "full_attention", "full_attention", "x"]})"})
+    EXPECT_EQ(refusal(head + rest).code, "M004") << rest;
+  EXPECT_EQ(refusal(head + R"("no_rope_layers": [1, 0]})").code, "M006");
+  EXPECT_EQ(refusal(head + R"("attention_chunk_size": 0})").code, "M005");
+  EXPECT_EQ(imported(head + R"("interleave_moe_layer_step": 2, "moe_layers": [1, 3]})").moe_every,
+            2);
+}
+
 }  // namespace plait::hf_mixtures_test
