@@ -100,15 +100,18 @@ MemoryItem allocator_reserve(Bytes live, const FrameworkMemory& framework, Bytes
       "between 0 with expandable segments and 15 % without (Guo et al. 2024, GMLake)"};
 }
 
-/// Pools of memory for tensors that are allocated on several streams.
-std::list<LiveMemory> pools_of(const Plan& plan) {
+/// Pools of memory for tensors that are allocated on several streams. What ops have beside tensors
+/// is compute's.
+std::list<LiveMemory> pools_of(const Plan& plan, const BesideTensors& beside) {
   const std::vector<Stream> streams = allocating_streams(plan);
   std::list<LiveMemory> out;
   const std::set<Stream> used(streams.begin(), streams.end());
   for (const Stream stream : used.size() > 1 ? used : std::set<Stream>()) {
     std::vector<bool> counted;
     for (const Stream s : streams) counted.push_back(s == stream);
-    out.emplace_back(plan, Place::kDevice, Role{}, counted);
+    const BesideTensors own =
+        stream == Stream::kCompute ? beside : BesideTensors{{}, beside.of_tensor};
+    out.emplace_back(plan, Place::kDevice, Role{}, counted, own);
   }
   return out;
 }
@@ -181,7 +184,6 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       loss_(kernels.cross_entropy),
       further_(further),
       intermediates_(intermediates_by_tensor(plan, kernels)),
-      pools_(pools_of(plan)),
       period_(symmetry_period(cluster)),
       pairs_(kernels.exchange == Dispatcher::kNccl) {
   for (const Block& block : plan.blocks) {
@@ -193,6 +195,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       logits_.try_emplace(storage_of(plan, op.operands[0].tensor), scratch_of(*loss, op));
     }
   }
+  pools_ = pools_of(plan, beside());
 }
 
 StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
@@ -240,6 +243,10 @@ StageOverheads::Scratch StageOverheads::scratch_at(const StageMemory& live) cons
 Bytes StageOverheads::beside(const Op& op) const {
   const Scratch s = scratch_of(op);
   return s.loss + s.gap + s.scores;
+}
+
+BesideTensors StageOverheads::beside() const {
+  return {[this](const Op& op) { return beside(op); }, intermediates_};
 }
 
 Bytes StageOverheads::loss_copies(const CrossEntropy& loss, const Op& op) const {
@@ -309,12 +316,16 @@ Bytes StageOverheads::eager_intermediates(const StageMemory& live) const {
   return sum;
 }
 
-/// Each pool stays as large as it has been, and not all of them are full at the peak of all.
-Bytes StageOverheads::idle_pools(std::size_t stage, const StageMemory& live) const {
+/// Each pool stays as large as it has been, and not all of them are full at the peak of all, where
+/// `tensors` are there and what is beside them.
+Bytes StageOverheads::idle_pools(std::size_t stage, Bytes tensors) const {
   if (pools_.empty()) return {};
   Bytes sum;
-  for (const LiveMemory& pool : pools_) sum += pool.of_longer(stage, further_).peak;
-  return std::max(Bytes(), sum - live.peak);
+  for (const LiveMemory& pool : pools_) {
+    const StageMemory full = pool.of_longer(stage, further_);
+    sum += full.peak + full.beside + eager_intermediates(full);
+  }
+  return std::max(Bytes(), sum - tensors);
 }
 
 /// Tensors that the framework allocates and the plan does not know.
@@ -357,7 +368,9 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
   room = room - tensors;
   // Given back where memory is short.
   const Bytes least = reserved_beside(tensors, framework_.least_fragmentation());
-  const Bytes idle = std::clamp(room - least, Bytes(), idle_pools(stage, live));
+  const Bytes at_peak =
+      live.peak + scratch.loss + scratch.gap + scratch.scores + eager_intermediates(live);
+  const Bytes idle = std::clamp(room - least, Bytes(), idle_pools(stage, at_peak));
   if (idle.value > 0) {
     out.push_back({"stream_pools", idle,
                    "PyTorch CUDACachingAllocator: blocks go back to the stream that they were "

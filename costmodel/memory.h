@@ -47,8 +47,9 @@ class StageOverheads {
   StageOverheads(const Plan& plan, const Cluster& cluster, const FrameworkMemory& framework = {},
                  const Kernels& kernels = {}, std::int64_t further = 0);
 
-  /// What an op has beside the plan's tensors while it runs.
-  Bytes beside(const Op& op) const;
+  /// What is there beside the plan's tensors while ops run and tensors stay. These overheads
+  /// outlive it.
+  BesideTensors beside() const;
   /// As `memory_overheads`.
   std::vector<MemoryItem> of(std::size_t stage, const StageMemory& live, std::size_t kind = 0);
 
@@ -62,6 +63,7 @@ class StageOverheads {
     Bytes scores;     // of unfused attention
   };
   BlockNeeds needs_of(const Block& block) const;
+  Bytes beside(const Op& op) const;
   Scratch scratch_of(const Op& op) const;
   Scratch scratch_of(const CrossEntropy& loss, const Op& op) const;
   Scratch scratch_at(const StageMemory& live) const;
@@ -73,7 +75,7 @@ class StageOverheads {
   std::vector<MemoryItem> framework_tensors(const StageMemory& live, const Scratch& scratch,
                                             const std::vector<std::int64_t>& calls) const;
   Bytes eager_intermediates(const StageMemory& live) const;
-  Bytes idle_pools(std::size_t stage, const StageMemory& live) const;
+  Bytes idle_pools(std::size_t stage, Bytes tensors) const;
 
   const Plan& plan_;
   const Cluster& cluster_;

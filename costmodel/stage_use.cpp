@@ -1,7 +1,6 @@
 #include "costmodel/stage_use.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "plan/places.h"
 #include "plan/repeats.h"
@@ -24,8 +23,8 @@ void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& clust
   }
 }
 
-void find_fullest_role(const Plan& plan, std::size_t stage, bool curve,
-                       const std::function<Bytes(const Op&)>& beside, StageUse& use) {
+void find_fullest_role(const Plan& plan, std::size_t stage, bool curve, const BesideTensors& beside,
+                       StageUse& use) {
   for (std::int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
     const Role role = role_of(plan, rank);
     const auto known = [&](const RoleUse& r) { return r.role == role; };
@@ -49,7 +48,7 @@ class StagesInUse {
         curve_(curve),
         further_(further),
         overheads_(plan, cluster, framework, kernels, further),
-        memory_(plan, Role{}, beside_) {}
+        memory_(plan, Role{}, overheads_.beside()) {}
 
   std::vector<StageUse> all() {
     std::vector<StageUse> out;
@@ -59,7 +58,7 @@ class StagesInUse {
   StageUse of(std::size_t stage) {
     StageUse use;
     if (plan_.servers.any()) {
-      find_fullest_role(plan_, stage, curve_, beside_, use);
+      find_fullest_role(plan_, stage, curve_, overheads_.beside(), use);
     } else {
       use.live = further_ > 0 ? memory_.of_longer(stage, further_) : memory_.of(stage, curve_);
     }
@@ -75,7 +74,6 @@ class StagesInUse {
   bool curve_;
   std::int64_t further_;  // microbatches beside those of the plan
   StageOverheads overheads_;
-  std::function<Bytes(const Op&)> beside_ = [this](const Op& op) { return overheads_.beside(op); };
   LiveMemory memory_;
 };
 

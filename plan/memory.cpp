@@ -9,74 +9,12 @@
 #include "core/error.h"
 #include "plan/calls_met.h"
 #include "plan/member_table.h"
+#include "plan/memory_touches.h"
 #include "plan/places.h"
 #include "plan/repeats.h"
 
 namespace plait {
 namespace {
-
-/// What a block's ops first .. last do to a member.
-struct MemoryTouch {
-  std::int64_t first, last;
-  TensorId root;
-  std::int16_t shift;
-  bool afresh;            // a full write: what was there before is no longer needed
-  std::int32_t previous;  // touch of the same tensor
-  bool within_call;       // the member is the call's own, and there for these ops only
-  bool persistent;        // the member is there from the first op to the last
-};
-
-}  // namespace
-
-/// What a block does to memory whenever it is called, in the order of the touches' first ops.
-struct LiveMemory::BlockTouches {
-  std::vector<MemoryTouch> all;
-  std::vector<MemoryTouch> once;     // members that are always there, the same in any microbatch
-  std::vector<MemoryTouch> staying;  // members that are always there, one for each microbatch
-  std::vector<MemoryTouch> passing;  // all others that outlive the call
-  std::vector<std::int64_t> within;  // bytes of the call's own members and beside, by op
-  std::vector<std::int64_t> beside;  // of these, what is no tensor of the plan; empty: nothing
-  std::int64_t most_within = 0;
-};
-
-namespace {
-
-constexpr std::int32_t kNoTouch = -1;
-
-/// Later touches of a member that leave what is there only make its stay longer.
-void prolong_or_add(std::vector<MemoryTouch>& touches, const MemoryTouch& t, std::int32_t& latest) {
-  std::int32_t at = latest;
-  while (at != kNoTouch && touches[static_cast<std::size_t>(at)].shift != t.shift) {
-    at = touches[static_cast<std::size_t>(at)].previous;
-  }
-  if (at == kNoTouch || (t.afresh && touches[static_cast<std::size_t>(at)].last < t.first)) {
-    latest = static_cast<std::int32_t>(touches.size());
-    touches.push_back(t);
-  } else {
-    touches[static_cast<std::size_t>(at)].last = t.last;
-  }
-}
-
-std::vector<MemoryTouch> touches_of(const Plan& plan, const Block& block, Place place, Role role,
-                                    const std::vector<bool>& counted) {
-  std::vector<MemoryTouch> out;
-  std::vector<std::int32_t> latest(plan.tensors.size(), kNoTouch);
-  for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    for (const Operand& o : block.ops[i].operands) {
-      const bool view = plan.tensors[o.tensor].is_view();
-      const TensorId root = storage_of(plan, o.tensor);
-      const Tensor& held = plan.tensors[root];
-      if (held.place != place || !holds(role, held.holders) || !counted[root]) continue;
-      const auto op = static_cast<std::int64_t>(i);
-      const std::int16_t shift = per_layer(held.scope) ? o.shift : std::int16_t{0};
-      const bool afresh = !view && o.use == Use::kWrite && !held.persistent;
-      const bool own = held.scope == Scope::kCall && !held.persistent;
-      prolong_or_add(out, {op, op, root, shift, afresh, latest[root], own, held.persistent},
-                     latest[root]);
-    }
-  }
-  return out;
-}
 
 /// A stay, and the calls that it begins and ends in.
 struct StaySpan : Stay {
@@ -91,7 +29,8 @@ class LiveMemory::StageWalk {
   /// With so many microbatches more than the plan's.
   StageWalk(const LiveMemory& memory, std::size_t stage, std::int64_t further = 0)
       : plan_(memory.plan_),
-        bytes_(memory.bytes_on(stage)),
+        bytes_(memory.bytes_on(stage).own),
+        filled_(memory.bytes_on(stage).filled),
         blocks_(memory.blocks_),
         program_(plan_.programs.at(stage).calls),
         further_(further),
@@ -218,16 +157,16 @@ class LiveMemory::StageWalk {
     for (const StaySpan& s : spans_) {
       std::size_t end = s.last_call;  // the call of the op behind its last one
       while (end < calls_.size() && s.last + 1 >= end_of_call[end]) ++end;
-      change_[static_cast<std::size_t>(s.first)] += bytes_[s.tensor];
-      change_[static_cast<std::size_t>(s.last + 1)] -= bytes_[s.tensor];
-      of_call_[s.first_call] += bytes_[s.tensor], added_[s.first_call] += bytes_[s.tensor];
-      of_call_[end] -= bytes_[s.tensor];
+      change_[static_cast<std::size_t>(s.first)] += filled_[s.tensor];
+      change_[static_cast<std::size_t>(s.last + 1)] -= filled_[s.tensor];
+      of_call_[s.first_call] += filled_[s.tensor], added_[s.first_call] += filled_[s.tensor];
+      of_call_[end] -= filled_[s.tensor];
     }
   }
   /// Calls that cannot get higher than the peak so far are not looked at op by op.
   void find_peak(StageMemory& out) {
     std::int64_t live = 0, peak = -1;
-    for (const auto& [tensor, count] : beyond_) live += count * bytes_[tensor];
+    for (const auto& [tensor, count] : beyond_) live += count * filled_[tensor];
     std::size_t flat = 0;
     for (std::size_t c = 0; c < calls_.size(); ++c) {
       const BlockTouches& block = blocks_[calls_[c].block];
@@ -243,11 +182,10 @@ class LiveMemory::StageWalk {
         out.peak_op = static_cast<std::int64_t>(flat), peak_call_ = c, peak_at_ = i;
       }
     }
-    out.peak = Bytes(std::max<std::int64_t>(peak, 0));
     if (calls_.empty()) return;
     out.peak_block = calls_[peak_call_].block, out.peak_at = peak_at_;
     const auto& beside = blocks_[out.peak_block].beside;
-    if (!beside.empty()) out.beside = Bytes(beside[peak_at_]), out.peak = out.peak - out.beside;
+    if (!beside.empty()) out.beside = Bytes(beside[peak_at_]);
   }
   void attribute(StageMemory& out) const {
     std::map<TensorId, LiveTensor> at_peak;
@@ -256,6 +194,7 @@ class LiveMemory::StageWalk {
       const Bytes bytes(count * bytes_[tensor]);
       t.tensor = tensor, t.count += count, t.bytes += bytes;
       out.by_class[static_cast<std::size_t>(plan_.tensors[tensor].kind)] += bytes;
+      out.peak += bytes;
     };
     for (const auto& [tensor, count] : beyond_) add(tensor, count);
     for (const StaySpan& s : spans_) {
@@ -276,7 +215,7 @@ class LiveMemory::StageWalk {
     std::int64_t stay = -1;  // index of the open span
   };
   const Plan& plan_;
-  const std::vector<std::int64_t>& bytes_;
+  const std::vector<std::int64_t>&bytes_, &filled_;
   const std::vector<BlockTouches>& blocks_;
   const std::vector<Call>& program_;
   std::int64_t further_;         // microbatches
@@ -304,56 +243,51 @@ std::vector<std::size_t> a_stage_of_each_block(const Plan& plan) {
   return out;
 }
 
+void add_beside(const Block& block, const BesideTensors& beside, BlockTouches& out) {
+  for (const Op& op : block.ops) {
+    const std::size_t i = out.beside.size();
+    out.beside.push_back(beside.of_op(op).value);
+    out.within[i] += out.beside[i];
+    out.most_within = std::max(out.most_within, out.within[i]);
+  }
+}
+
 }  // namespace
 
 LiveMemory::LiveMemory(const Plan& plan, Place place, Role role)
     : LiveMemory(plan, place, role, std::vector<bool>(plan.tensors.size(), true)) {}
 
-LiveMemory::LiveMemory(const Plan& plan, Place place, Role role, const std::vector<bool>& counted)
+LiveMemory::LiveMemory(const Plan& plan, Role role, const BesideTensors& beside)
+    : LiveMemory(plan, Place::kDevice, role, std::vector<bool>(plan.tensors.size(), true), beside) {
+}
+
+LiveMemory::LiveMemory(const Plan& plan, Place place, Role role, const std::vector<bool>& counted,
+                       const BesideTensors& beside)
     : plan_(plan) {
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
     const Mesh mesh = mesh_of(plan, static_cast<std::int64_t>(s));
     const auto [at, fresh] = bytes_.try_emplace(mesh[Axis::kTp]);
     if (!fresh) continue;
-    at->second.reserve(plan.tensors.size());
-    for (const Tensor& t : plan.tensors) at->second.push_back(t.bytes(mesh).value);
+    for (const Tensor& t : plan.tensors) at->second.own.push_back(t.bytes(mesh).value);
+    at->second.filled = at->second.own;
+    for (std::size_t t = 0; t < beside.of_tensor.size(); ++t) {
+      std::int64_t& bytes = at->second.filled[t];
+      bytes += static_cast<std::int64_t>(beside.of_tensor[t] * static_cast<double>(bytes));
+    }
   }
   const std::vector<std::size_t> stage_of_block = a_stage_of_each_block(plan);
   blocks_.reserve(plan.blocks.size());
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    const std::vector<std::int64_t>& bytes = bytes_on(stage_of_block[b]);
-    BlockTouches& out = blocks_.emplace_back();
-    out.all = touches_of(plan, plan.blocks[b], place, role, counted);
-    out.within.assign(plan.blocks[b].ops.size(), 0);
-    for (const MemoryTouch& t : out.all) {
-      const bool many = per_microbatch(plan.tensors[t.root].scope);
-      if (!t.within_call) {
-        (!t.persistent ? out.passing : many ? out.staying : out.once).push_back(t);
-      }
-      for (std::int64_t i = t.first; t.within_call && i <= t.last; ++i) {
-        out.within[static_cast<std::size_t>(i)] += bytes[t.root];
-      }
-    }
-    for (const std::int64_t n : out.within) out.most_within = std::max(out.most_within, n);
-  }
-}
-
-LiveMemory::LiveMemory(const Plan& plan, Role role, const std::function<Bytes(const Op&)>& beside)
-    : LiveMemory(plan, Place::kDevice, role) {
-  for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    BlockTouches& out = blocks_[b];
-    for (const Op& op : plan.blocks[b].ops) {
-      const std::size_t i = out.beside.size();
-      out.beside.push_back(beside(op).value);
-      out.within[i] += out.beside[i];
-      out.most_within = std::max(out.most_within, out.within[i]);
-    }
+    const std::vector<std::int64_t>& filled = bytes_on(stage_of_block[b]).filled;
+    BlockTouches& out =
+        blocks_.emplace_back(touches_of(plan, plan.blocks[b], place, role, counted, filled));
+    if (beside.of_op) add_beside(plan.blocks[b], beside, out);
   }
 }
 
 LiveMemory::~LiveMemory() = default;
 
-const std::vector<std::int64_t>& LiveMemory::bytes_on(std::size_t stage) const {
+const LiveMemory::TensorBytes& LiveMemory::bytes_on(std::size_t stage) const {
   return bytes_.at(mesh_of(plan_, static_cast<std::int64_t>(stage))[Axis::kTp]);
 }
 
@@ -373,7 +307,7 @@ StageMemory LiveMemory::of_longer(std::size_t stage, std::int64_t microbatches) 
 
 void LiveMemory::draw(std::size_t stage, StageMemory& out) const {
   const auto ops = static_cast<std::size_t>(op_count(plan_, stage));
-  const std::vector<std::int64_t>& bytes = bytes_on(stage);
+  const std::vector<std::int64_t>& bytes = bytes_on(stage).own;
   std::vector<BytesByClass> delta(ops + 1);
   for (const Stay& s : stays(stage)) {
     const auto kind = static_cast<std::size_t>(plan_.tensors[s.tensor].kind);

@@ -41,6 +41,12 @@ struct MemoryPoint {
   BytesByClass live;
 };
 
+/// What is there and no tensor of the plan.
+struct BesideTensors {
+  std::function<Bytes(const Op&)> of_op = {};  // while it runs; empty: nothing
+  std::vector<double> of_tensor = {};          // bytes for each byte of it, as long; empty: none
+};
+
 struct StageMemory {
   Bytes peak;                // memory of live tensors
   Bytes beside;              // what the peak's op has beside them
@@ -52,15 +58,18 @@ struct StageMemory {
   std::vector<MemoryPoint> curve;   // filled when asked for: one point per change
 };
 
+struct BlockTouches;
+
 /// The memory of one stage after another: what blocks do to it is looked up once. What lives within
 /// a call is the same in every call of a block. The plan outlives it.
 class LiveMemory {
  public:
   explicit LiveMemory(const Plan& plan, Place place = Place::kDevice, Role role = {});
+  /// The peak is where tensors and what is `beside` them are the most.
+  LiveMemory(const Plan& plan, Role role, const BesideTensors& beside);
   /// Of the tensors whose turn it is in `counted`, by tensor.
-  LiveMemory(const Plan& plan, Place place, Role role, const std::vector<bool>& counted);
-  /// The peak is where tensors and what ops have `beside` them, while they run, are the most.
-  LiveMemory(const Plan& plan, Role role, const std::function<Bytes(const Op&)>& beside);
+  LiveMemory(const Plan& plan, Place place, Role role, const std::vector<bool>& counted,
+             const BesideTensors& beside = {});
   ~LiveMemory();
   LiveMemory(const LiveMemory&) = delete;
   LiveMemory& operator=(const LiveMemory&) = delete;
@@ -73,13 +82,16 @@ class LiveMemory {
   StageMemory of_longer(std::size_t stage, std::int64_t microbatches) const;
 
  private:
-  struct BlockTouches;
   class StageWalk;
+  /// Bytes of a member by tensor; and with what is beside it as long.
+  struct TensorBytes {
+    std::vector<std::int64_t> own, filled;
+  };
   void draw(std::size_t stage, StageMemory& out) const;
-  const std::vector<std::int64_t>& bytes_on(std::size_t stage) const;
+  const TensorBytes& bytes_on(std::size_t stage) const;
 
   const Plan& plan_;
-  std::map<std::int64_t, std::vector<std::int64_t>> bytes_;  // by stages' degree of tp; by tensor
+  std::map<std::int64_t, TensorBytes> bytes_;  // by stages' degree of tp
   std::vector<BlockTouches> blocks_;
 };
 

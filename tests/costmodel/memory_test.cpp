@@ -230,7 +230,7 @@ TEST(Memory, AStreamKeepsWhatItHadForItself) {
 StageMemory with_scratch(const Plan& plan, std::int64_t beside) {
   const Op* second = &plan.blocks[0].ops[1];
   const LiveMemory memory(plan, Role{},
-                          [&](const Op& op) { return Bytes(&op == second ? beside << 20 : 0); });
+                          {[&](const Op& op) { return Bytes(&op == second ? beside << 20 : 0); }});
   return memory.of(0);
 }
 
@@ -242,6 +242,15 @@ TEST(Memory, WhatOpsHaveBesideTensorsCountsWhereThePeakIs) {
   EXPECT_EQ(much.peak, Bytes(2 << 20));
   EXPECT_EQ(much.beside, Bytes(2 << 20));
   EXPECT_EQ(much.peak_at, 1U);
+}
+
+/// Of tensors that stay as long: the second one, of 2 MiB, has as much beside it.
+TEST(Memory, WhatIsKeptBesideTensorsCountsWhereThePeakIs) {
+  const Plan plan = plan_of_two_streams();
+  const StageMemory kept = LiveMemory(plan, Role{}, {.of_tensor = {0, 1}}).of(0);
+  EXPECT_EQ(kept.peak, Bytes(2 << 20));
+  EXPECT_EQ(kept.peak_at, 1U);
+  EXPECT_EQ(LiveMemory(plan, Role{}, {.of_tensor = {0, 0.4}}).of(0).peak, Bytes(3 << 20));
 }
 
 TEST(Memory, UnfusedAttentionHasScoresBesideItsProbabilities) {
