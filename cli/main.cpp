@@ -3,6 +3,7 @@
 // machine's, 4 ours.
 
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -52,7 +53,7 @@ void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 * kMiB);  // the most that it takes
   mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
   mallopt(M_TOP_PAD, 16 * kMiB);
-  plait::allocate_on_large_pages(300 * kMiB);
+  plait::allocate_on_large_pages(std::size_t{300} * kMiB);
 #endif
 }
 

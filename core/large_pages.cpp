@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -13,7 +14,8 @@ void wish_for_large_pages(void* at, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
   const std::uintptr_t end = (begin + bytes) / kLargePage * kLargePage;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  if (first >= end) return;
+  ::madvise(static_cast<std::byte*>(at) + (first - begin), end - first, MADV_HUGEPAGE);
 #endif
 }
 
