@@ -249,7 +249,7 @@ void refuse_unknown_word(const CLI::App& app) {
 /// "Could not convert: --trace-ranks = 0-7": words and texts need no conversion.
 std::string said_by(const CLI::ParseError& error) {
   constexpr std::string_view kConvert = "Could not convert: ", kIs = " = ";
-  const std::string said = error.what();
+  std::string said = error.what();
   const std::size_t is = said.find(kIs);
   if (!said.starts_with(kConvert) || is == std::string::npos) return said;
   return fmt::format("{}: {} is no number that it takes",

@@ -283,6 +283,17 @@ std::vector<Option> add_timed_options(Subcommand sub, RealrunOptions& o) {
   return all;
 }
 
+Option add_precision_option(Subcommand sub, RealrunOptions& o) {
+  return sub
+      .option("--precision", o.precisions,
+              "Of the numbers: fp64 (to 1e-12, after several steps 1e-11; default; not on a GPU), "
+              "fp32 (to 1e-5, after several 5e-5), bf16 (the scenario's mix, to 3e-2, and more "
+              "with many layers, several steps, experts or ReLU), or several; one tensor of fp32 "
+              "or bf16 to 10 times as much; --matrix: fp64,fp32")
+      .separated_by_commas()
+      .one_of({"fp64", "fp32", "bf16"});
+}
+
 /// Options that would have no effect beside `mode`.
 void refuse(const std::string& mode, const std::vector<Option>& options) {
   for (const Option& o : options) {
@@ -345,17 +356,7 @@ void add_realrun(Command& command) {
   sub.option("--cases", options->cases, "Of the list: those whose names contain TEXT")
       .takes("TEXT")
       .needs(matrix);
-  const Option precision =
-      sub.option(
-             "--precision", options->precisions,
-             "Of the numbers: fp64 (to 1e-12, after several steps 1e-11; default; not on a GPU), "
-             "fp32 (to 1e-5, after several 5e-5), bf16 (the scenario's mix, to 3e-2, and more with "
-             "many "
-             "layers, several steps, experts or ReLU), or several; one tensor of fp32 or bf16 to "
-             "10 "
-             "times as much; --matrix: fp64,fp32")
-          .separated_by_commas()
-          .one_of({"fp64", "fp32", "bf16"});
+  const Option precision = add_precision_option(sub, *options);
   sub.option("--backend", options->backend,
              "What ranks compute with: cpu; cuda: NVIDIA GPUs (exit code 77: there is none); or "
              "cuda-green: one GPU, of which each rank has multiprocessors of its own")

@@ -9,7 +9,7 @@
 
 namespace plait {
 
-void wish_for_large_pages(void* at, std::size_t bytes) {
+void wish_for_large_pages([[maybe_unused]] void* at, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;

@@ -13,7 +13,7 @@ namespace plait {
 using SimTime = std::int64_t;  // picoseconds
 
 inline constexpr SimTime kPicosecondsPerSecond = 1'000'000'000'000;
-inline constexpr SimTime kLongestTime = 100 * 24 * 3600 * kPicosecondsPerSecond;
+inline constexpr SimTime kLongestTime = SimTime{100} * 24 * 3600 * kPicosecondsPerSecond;
 
 constexpr Seconds to_seconds(SimTime t) { return Seconds(static_cast<double>(t) * 1e-12); }
 

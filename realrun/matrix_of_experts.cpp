@@ -80,6 +80,13 @@ void experts(List& l) {
         {weight_shard});
   l.add("ep, recompute all", mixtral(), {.ep = 2}, 0, {all_again});
   l.add("ep, recompute attention, fsdp", deepseek(), {.fsdp = 2, .ep = 2}, 3, {attention_again});
+  l.add("recompute ops", mixtral(), {}, 0, {ops_again});
+  l.add("ep, recompute ops, fsdp", deepseek(), {.fsdp = 2, .ep = 2}, 3, {ops_again});
+  l.add("ep of 4, recompute ops, tokens dropped", deepseek(), {.ep = 4}, 0,
+        {ops_again, half_of_slots});
+  l.add("ep, tp, sp, recompute ops", all_experts(), {.tp = 2, .ep = 2}, 0, {sp, ops_again});
+  l.add("experts over ep and tp, sp, recompute ops", all_experts(), {.tp = 2, .ep = 2}, 0,
+        {sp, experts_over_tp, ops_again});
   l.add("ep, pp", mixtral(), {.pp = 2, .ep = 2});
   l.add("ep, pp of 3, dp, zero 1", deepseek(), {.pp = 3, .ep = 2}, 1, {batch_of_6});
   l.add("ep, pp, interleaved, recompute some", mixtral(), {.pp = 2, .ep = 2}, 0,
@@ -118,6 +125,7 @@ void early_gates_of_experts(List& l) {
   l.add("early gates, experts over cp and ep, fsdp", all_experts(), {.fsdp = 2, .cp = 2, .ep = 2},
         3, {early_gates, experts_over_cp});
   l.add("early gates, ep, recompute all", all_experts(), {.ep = 2}, 0, {early_gates, all_again});
+  l.add("early gates, ep, recompute ops", all_experts(), {.ep = 2}, 0, {early_gates, ops_again});
   l.add("early gates, ep, recompute activations", deepseek(), {.ep = 2}, 0,
         {early_gates, expert_activations_again});
   l.add("early gates, ep, pp, zb-h1", all_experts(), {.pp = 2, .ep = 2}, 0, {early_gates, zb_h1});

@@ -28,6 +28,8 @@ void kept_results(List& l) {
   l.add("keep attention, mlp, tp, sp", falcon(), {.tp = 2}, 0,
         {all_but_attention_and_mlp_again, sp});
   l.add("keep attention, mlp, pp", gpt(), {.pp = 2}, 0, {all_but_attention_and_mlp_again});
+  l.add("keep qkv, out, ep", mixtral(), {.ep = 2}, 0, {all_but_qkv_and_out_again});
+  l.add("keep attention, mlp, ep", deepseek(), {.ep = 2}, 0, {all_but_attention_and_mlp_again});
   l.add("keep qkv, out", qwen3(), {.dp = 2}, 0, {all_but_qkv_and_out_again});
   l.add("keep qkv, out, tp", latent(), {.tp = 2}, 0, {all_but_qkv_and_out_again});
 }

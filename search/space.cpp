@@ -25,8 +25,8 @@ bool recomputes(Recompute kind, const Model& model, const Workload& workload,
     // It drops the probabilities, which fused attention never keeps.
     case Recompute::kSelective: return !workload.flash_attention;
     case Recompute::kModules: return !strategy.recompute.modules.empty();  // S129
-    case Recompute::kOps:                                                  // S094, S156, S163
-      return model.experts == 0 && model.layer_pattern.empty() && !workload.lora.any();
+    case Recompute::kOps:                                                  // S156, S163
+      return model.layer_pattern.empty() && !workload.lora.any();
   }
   return false;
 }

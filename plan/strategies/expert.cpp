@@ -227,11 +227,6 @@ void require_axes(const Draft& d) {
                   "strategy.expert_axes", "strategy.sequence_parallel = true with tp in it",
                   "set strategy.sequence_parallel to true, or take tp out");
   }
-  if (d.strategy.recompute.kind == Recompute::kOps) {
-    throw refusal("S094", "experts cannot be recomputed op by op", "strategy.recompute",
-                  "none, selective, modules or full with experts",
-                  "set strategy.recompute to \"selective\"");
-  }
 }
 
 }  // namespace

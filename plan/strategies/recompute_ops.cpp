@@ -2,7 +2,8 @@
 // again, as far as it needs them. Which ops: those that are named (JAX's save_only_these_names, of
 // which MaxText's remat_policy is made: MaxText/layers/decoders.py), or else those that
 // torchtitan's selective checkpoints keep (option "op",
-// torchtitan/parallelisms/parallelize_llama.py: _save_list and its policy). Eager PyTorch keeps
+// torchtitan/parallelisms/parallelize_llama.py: _save_list and its policy; with experts
+// torchtitan/models/llama4/infra/parallelize.py: _op_sac_save_list). Eager PyTorch keeps
 // them whether or not backward reads them (torch/utils/checkpoint.py, note of CheckpointPolicy),
 // the output of the layer's last product too, which torch.compile leaves out.
 #include <algorithm>
@@ -53,6 +54,7 @@ class NamedPolicy {
  private:
   bool keeps(const Op& op) const {
     if (body_of<Attention>(op) != nullptr) return named(KeptResult::kAttention);
+    if (is_router(d_, op)) return false;
     if (body_of<MatMul>(op) != nullptr) return named(result_of(op.operands[1].tensor));
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
       const bool sums =
@@ -64,8 +66,10 @@ class NamedPolicy {
   KeptResult result_of(TensorId weight) const {
     const std::string_view name = d_.tensors[weight].name;
     if (name.starts_with("layer.attention_out")) return KeptResult::kOut;
-    if (name.starts_with("layer.mlp_up")) return KeptResult::kUp;
-    if (name.starts_with("layer.mlp_down")) return KeptResult::kDown;
+    for (const std::string mlp : {"layer.mlp", "layer.experts", "layer.shared"}) {
+      if (name.starts_with(mlp + "_up")) return KeptResult::kUp;
+      if (name.starts_with(mlp + "_down")) return KeptResult::kDown;
+    }
     return KeptResult::kQkv;
   }
   bool named(KeptResult result) const {
@@ -77,7 +81,8 @@ class NamedPolicy {
   KeptTensors kept_;
 };
 
-/// Kept: what attention, reduce_scatter and every other product write, beginning with the first.
+/// Kept: what attention, reduce_scatter, all_to_all and every other product write, beginning with
+/// the first. The router's and the grouped products of experts are neither counted nor kept.
 /// torchtitan has a matrix for each of query, key and value, and of gate and up, so that sections
 /// of a packed product count one by one. Of a partial sum that is added up in its place, which
 /// torchtitan's tensor parallelism has not, the sum is kept.
@@ -94,9 +99,10 @@ class TorchtitanPolicy {
  private:
   KeptOps of_kind(const Op& op) {
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
-      return {c->kind == CollectiveKind::kReduceScatter};
+      return {c->kind == CollectiveKind::kReduceScatter || c->kind == CollectiveKind::kAllToAll};
     }
     if (body_of<MatMul>(op) == nullptr) return {body_of<Attention>(op) != nullptr};
+    if (is_router(d_, op) || multiplies_by_experts(d_, op)) return {false};
     KeptOps out;
     const auto& sections = d_.tensors[op.operands[2].tensor].dims[2].sections;
     for (std::size_t i = 0; i < sections.size() && (i == 0 || sections[i] > 0); ++i) {

@@ -85,15 +85,13 @@ Input mixture() {
 }
 
 TEST(Refused, MixturesThatCannotBe) {
-  Input none = mixture(), biased = mixture(), uneven = mixture(), ops = mixture();
+  Input none = mixture(), biased = mixture(), uneven = mixture();
   none.model.experts_per_token = 5;
   expect_refused(none, "S090", "model.experts_per_token");
   biased.model.mlp_bias = true;
   expect_refused(biased, "S091", "model.mlp_bias");
   uneven.strategy.mesh[Axis::kEp] = 3, uneven.workload.global_batch = 12;
   expect_refused(uneven, "S092", "strategy.ep");
-  ops.strategy.recompute.kind = Recompute::kOps;
-  expect_refused(ops, "S094", "strategy.recompute");
 }
 
 TEST(Refused, ExpertsOverTpWithoutSequenceParallelism) {

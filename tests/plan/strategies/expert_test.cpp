@@ -131,26 +131,6 @@ TEST(ModelFlops, CountWhatExpertsComputeOfTheTokensThatAreKept) {
   EXPECT_EQ(flops_with(1.5), std::pair(all, routed / 2)) << "6 slots, of which 2 are empty";
 }
 
-TEST(ExpertParallel, NamesEveryKindOfRecomputationButByOp) {
-  const auto expected_with = [](Recompute kind) -> std::string {
-    Strategy s;
-    s.recompute.kind = kind;
-    if (kind == Recompute::kModules) s.recompute.modules = {RecomputeModule::kNorms};
-    try {
-      make_plan(tiny_mixture(), tiny_workload(4), s);
-    } catch (const InputError& e) {
-      return e.text().expected;
-    }
-    return "";
-  };
-  const std::string named = expected_with(Recompute::kOps);
-  for (const Recompute kind :
-       {Recompute::kNone, Recompute::kSelective, Recompute::kModules, Recompute::kFull}) {
-    EXPECT_EQ(expected_with(kind), "");
-    EXPECT_NE(named.find(name_of(kind)), std::string::npos) << named;
-  }
-}
-
 TEST(ExpertParallel, EachRankHoldsItsShareOfTheExpertsAndAllOfTheRest) {
   const ParameterCount n = count_parameters(tiny_mixture());
   const std::int64_t experts = 4 * 3 * 16 * 12;

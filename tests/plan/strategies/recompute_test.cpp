@@ -94,6 +94,27 @@ TEST(RecomputeByOp, RepeatsEverySecondProductThatBackwardNeeds) {
   EXPECT_EQ(flops_of(plan_of(Recompute::kOps), again).value, 4 * 2 * tokens * h * (h + h + 4 * h));
 }
 
+/// Of a mixture k, output, the router's and the experts' products, which do not count as others do;
+/// their last one only where what it writes is not kept as it has been exchanged.
+TEST(RecomputeByOp, RepeatsExpertsButNoExchange) {
+  Model m = tiny_llama(4);
+  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 12;
+  const auto plan_over = [&](std::int64_t ep) {
+    Strategy s;
+    s.mesh[Axis::kEp] = ep, s.recompute.kind = Recompute::kOps;
+    return make_plan(m, tiny_workload(4), s);
+  };
+  const double tokens = 4 * 8, h = 16, kv = 2 * 4, slots = 2 * tokens;
+  const double others = 2 * tokens * h * (kv + h + 4), up = 2 * slots * h * 2 * 12,
+               down = 2 * slots * h * 12;
+  EXPECT_EQ(flops_of(plan_over(1), again).value, 4 * (others + up + down));
+  const Plan split_over_two = plan_over(2);
+  EXPECT_EQ(flops_of(split_over_two, again).value, 4 * (others + up));
+  for (const Block& block : split_over_two.blocks) {
+    for (const Op& op : block.ops) EXPECT_FALSE(again(op) && op.stream != Stream::kCompute);
+  }
+}
+
 /// The seventh product of a layer, down, is to be kept, and no gradient needs what it writes.
 TEST(RecomputeByOp, KeepsWhatNothingReadsOnlyIfAsked) {
   const auto plan_with = [](bool unread, std::int64_t layers) {
