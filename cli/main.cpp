@@ -45,8 +45,8 @@ std::string command_line(int argc, char** argv) {
 }
 
 /// Plans and timelines of one layout after another take about as much: glibc would give their pages
-/// back to the system each time, and the next layout would wait for new ones. More of them than
-/// most searches need are large.
+/// back to the system each time, and the next layout would wait for new ones. The first ones, more
+/// than most searches need, are large.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kMiB = 1 << 20;

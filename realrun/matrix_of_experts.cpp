@@ -40,6 +40,8 @@ void experts_split_over_pairs(List& l) {
         {sp, experts_over_pairs, zb_h1, attention_again});
   l.add("pairs along tp, in pieces", for_tp_of_4(), {.tp = 4}, 0,
         {sp, experts_over_pairs, in_pieces});
+  l.add("pairs along tp, recompute ops", for_tp_of_4(), {.tp = 4}, 0,
+        {sp, experts_over_pairs, ops_again});
   l.add("pairs along tp, waits", for_tp_of_4(), {.tp = 4}, 0, {sp, experts_over_pairs, waits});
   l.add("experts over cp and pairs along tp", for_tp_of_4(), {.tp = 4, .cp = 2}, 0,
         {sp, experts_over_cp_and_pairs});
@@ -139,6 +141,8 @@ void gathered_tokens(List& l) {
         {tokens_gathered, early_gates});
   l.add("gathered, ep, pairs along tp, recompute all", for_tp_of_4(), {.tp = 4, .ep = 2}, 0,
         {tokens_gathered, sp, experts_over_pairs, all_again});
+  l.add("gathered, ep, pairs along tp, recompute ops", for_tp_of_4(), {.tp = 4, .ep = 2}, 0,
+        {tokens_gathered, sp, experts_over_pairs, ops_again});
   l.add("gathered, ep, tp, sp, in turns", all_experts(), {.tp = 2, .ep = 2}, 0,
         {tokens_gathered, sp, early_gates, in_turns});
 }
