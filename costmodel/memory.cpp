@@ -316,16 +316,17 @@ Bytes StageOverheads::eager_intermediates(const StageMemory& live) const {
   return sum;
 }
 
-/// Each pool stays as large as it has been, and not all of them are full at the peak of all, where
-/// `tensors` are there and what is beside them.
-Bytes StageOverheads::idle_pools(std::size_t stage, Bytes tensors) const {
+/// With what is there beside live tensors.
+Bytes StageOverheads::with_beside(const StageMemory& live) const {
+  return live.peak + live.beside + eager_intermediates(live);
+}
+
+/// Each pool stays as large as it has been, and not all of them are full at the peak of all.
+Bytes StageOverheads::idle_pools(std::size_t stage, const StageMemory& live) const {
   if (pools_.empty()) return {};
   Bytes sum;
-  for (const LiveMemory& pool : pools_) {
-    const StageMemory full = pool.of_longer(stage, further_);
-    sum += full.peak + full.beside + eager_intermediates(full);
-  }
-  return std::max(Bytes(), sum - tensors);
+  for (const LiveMemory& pool : pools_) sum += with_beside(pool.of_longer(stage, further_));
+  return std::max(Bytes(), sum - with_beside(live));
 }
 
 /// Tensors that the framework allocates and the plan does not know.
@@ -368,9 +369,7 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
   room = room - tensors;
   // Given back where memory is short.
   const Bytes least = reserved_beside(tensors, framework_.least_fragmentation());
-  const Bytes at_peak =
-      live.peak + scratch.loss + scratch.gap + scratch.scores + eager_intermediates(live);
-  const Bytes idle = std::clamp(room - least, Bytes(), idle_pools(stage, at_peak));
+  const Bytes idle = std::clamp(room - least, Bytes(), idle_pools(stage, live));
   if (idle.value > 0) {
     out.push_back({"stream_pools", idle,
                    "PyTorch CUDACachingAllocator: blocks go back to the stream that they were "

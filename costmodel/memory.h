@@ -75,7 +75,8 @@ class StageOverheads {
   std::vector<MemoryItem> framework_tensors(const StageMemory& live, const Scratch& scratch,
                                             const std::vector<std::int64_t>& calls) const;
   Bytes eager_intermediates(const StageMemory& live) const;
-  Bytes idle_pools(std::size_t stage, Bytes tensors) const;
+  Bytes with_beside(const StageMemory& live) const;
+  Bytes idle_pools(std::size_t stage, const StageMemory& live) const;
 
   const Plan& plan_;
   const Cluster& cluster_;

@@ -18,7 +18,8 @@ void read_step(Model& m, HfReader& config) {
   const Json* listed = config.take({"moe_layers"});
   if (listed == nullptr || !listed->is(Json::Kind::kList)) return;
   std::vector<std::int64_t> by_step;
-  for (std::int64_t i = m.first_dense_layers; i < m.layers; i += m.moe_every) by_step.push_back(i);
+  for (std::int64_t i = 0; i < m.layers; ++i)
+    if (m.has_experts(i)) by_step.push_back(i);
   bool same = listed->children().size() == by_step.size();
   for (std::size_t i = 0; same && i < by_step.size(); ++i) {
     const Json& index = *listed->children()[i];
@@ -50,8 +51,7 @@ void read_chunks(Model& m, HfReader& config) {
     m.full_attention_every = config.size({"no_rope_layer_interval"}, kMaxLayers, 4);
   }
   config.take({"no_rope_layer_interval"});
-  if (m.windowed_layers() == 0)
-    m.attention_window = m.full_attention_first = m.full_attention_every = 0;
+  forget_unused_window(m);
 }
 
 }  // namespace

@@ -64,6 +64,10 @@ void read_windows(Model& m, HfReader& config, const HfWindows& family) {
   const Json* types = config.take({"layer_types"});
   if (types != nullptr && types->is(Json::Kind::kList))
     read_layer_types(m, *types, "sliding_attention");
+  forget_unused_window(m);
+}
+
+void forget_unused_window(Model& m) {
   if (m.windowed_layers() > 0) return;
   m.attention_window = m.full_attention_first = m.full_attention_every = 0;
 }

@@ -26,5 +26,7 @@ void read_windows(Model& model, HfReader& config, const HfWindows& family);
 void read_layer_types(Model& model, const Json& types, std::string_view windowed);
 /// The layers that a list of all layers says have a window. Throws likewise.
 void set_windowed_layers(Model& model, const Json& list, const std::vector<bool>& windowed);
+/// A window that no layer has is none.
+void forget_unused_window(Model& model);
 
 }  // namespace plait
