@@ -85,7 +85,7 @@ std::string human_money(double value) {
 
 std::string human_parameters(std::int64_t n) {
   const auto count = static_cast<double>(n);
-  return n < 1'000'000'000 ? human_rate(count) : fmt::format("{:.1f} B", count * 1e-9);
+  return count < 999.5e6 ? human_rate(count) : fmt::format("{:.1f} B", count * 1e-9);
 }
 
 std::string human_percent(double fraction, int decimals) {

@@ -18,7 +18,7 @@ constexpr KernelWords kKernels[] = {
     {R"((?:\bflash[ _-]?att(?:entio)?n|\bflash|\bfa)[ _-]?v?1\b)", true, "flash1"},
     {R"((?:\bflash[ _-]?att(?:entio)?n|\bflash|\bfa)[ _-]?v?2\b)", true, "flash2"},
     // What "newest" stands for on Hopper.
-    {R"((?:\bflash[ _-]?att(?:entio)?n|\bflash|\bfa)[ _-]?v?3\b)", true, ""},
+    {R"((?:\bflash[ _-]?att(?:entio)?n|\bflash|\bfa)[ _-]?v?3\b)", true, "newest"},
     {R"((?:\bflash[ _-]?att(?:entio)?n|\bflash|\bfa)[ _-]?v?4\b)", true, "flash4"},
     {R"(\bflash)", true, ""},
     {R"(\bcudnn)", true, "cudnn"},

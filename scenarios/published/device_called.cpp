@@ -4,7 +4,9 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <regex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/spelling.h"
@@ -13,15 +15,24 @@
 namespace plait {
 namespace {
 
-bool is_number(const std::string& word) {
-  return !word.empty() &&
-         std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); });
+/// "8xH100": H100.
+std::string without_count(const std::string& text) {
+  static const std::regex kCount(R"(^\s*\d+\s*x\s*)", std::regex::icase);
+  return std::regex_replace(text, kCount, "");
+}
+
+/// The number in front of its unit, "80" of "80gb" and "80g"; "" of other words.
+std::string gigabytes_of(const std::string& word) {
+  const std::size_t digits = word.find_first_not_of("0123456789");
+  const bool unit = digits != std::string::npos && digits > 0 &&
+                    (word.substr(digits) == "gb" || word.substr(digits) == "g");
+  return unit ? word.substr(0, digits) : "";
 }
 
 /// "A100-SXM4-80GB": a100, sxm, 80. "RTX4090": rtx, 4090.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> out(1);
-  for (const char c : lower_case(text)) {
+  for (const char c : lower_case(without_count(text))) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0)
       out.back() += c;
     else
@@ -31,8 +42,7 @@ std::vector<std::string> words_of(const std::string& text) {
   std::erase(out, "");
   for (std::string& word : out) {
     if (word.starts_with("sxm")) word = "sxm";
-    const std::string memory = word.substr(0, word.find("gb"));
-    if (word.ends_with("gb") && is_number(memory)) word = memory;
+    if (std::string memory = gigabytes_of(word); !memory.empty()) word = std::move(memory);
   }
   return out;
 }
@@ -60,6 +70,8 @@ std::optional<int> fit(const std::vector<std::string>& name,
                                      : true;
     if (has(words, name[i]))
       score += 10;
+    else if (name[i] == "rtx")  // which people leave out
+      continue;
     else if (contradicted)
       return std::nullopt;
     else if (memory)
@@ -70,10 +82,7 @@ std::optional<int> fit(const std::vector<std::string>& name,
   return score;
 }
 
-}  // namespace
-
-std::string device_called(const std::string& words) {
-  const std::vector<std::string> said = words_of(words);
+std::string best_fit(const std::vector<std::string>& said) {
   std::string best;
   std::optional<int> most;
   for (const std::string& name : device_names()) {
@@ -84,6 +93,21 @@ std::string device_called(const std::string& words) {
     if (!most || *score > *most || larger) best = name, most = score;
   }
   return best;
+}
+
+}  // namespace
+
+std::string device_called(const std::string& words) {
+  std::vector<std::string> said = words_of(words);
+  if (std::string found = best_fit(said); !found.empty()) return found;
+  std::erase_if(said, is_memory);  // a board that the catalogue has with another memory
+  return best_fit(said);
+}
+
+double gigabytes_said(const std::string& words) {
+  std::smatch found;
+  static const std::regex kMemory(R"(\b(\d{2,3}) ?GB?\b)", std::regex::icase);
+  return std::regex_search(words, found, kMemory) ? std::stod(found.str(1)) : 0;
 }
 
 std::string node_with(const std::string& device) {

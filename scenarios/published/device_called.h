@@ -7,8 +7,11 @@
 namespace plait {
 
 /// The device whose model the words name. Where they leave the form or the memory open, SXM, and
-/// the largest memory. Empty: none.
+/// the largest memory; where the catalogue has no board with theirs, one with another. Empty: none.
 std::string device_called(const std::string& words);
+
+/// The memory in a board's name: 64 of "A100-64GB". 0: none is said.
+double gigabytes_said(const std::string& words);
 
 /// A node of the catalogue with this device, none that a cloud rents out where there is another;
 /// eight on PCIe where there is none.

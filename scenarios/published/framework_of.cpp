@@ -58,6 +58,7 @@ constexpr Rule kRules[] = {
     {"release 24.05", "nemo-launcher"},
     {"release 24.07", "nemo-launcher"},
     {"Megatron-LM examples/llama", "megatron-llama"},
+    {"AutoModel", "torchtitan-2025"},  // NeMo's on PyTorch alone: FSDP2 and DTensor
     {"NeMo", "nemo"},
     {"DGX Cloud", "nemo"},
     {"Megatron-Bridge", "nemo"},
@@ -105,7 +106,7 @@ std::string profile_of_rule(const Rule& rule, const PublishedRun& run) {
 bool runs_hugging_faces(const PublishedRun& run) {
   const std::string words = lower_case(run.framework + " " + run.source);
   return mentions(words, "transformers") || mentions(words, "hugging face") ||
-         mentions(words, "huggingface") || mentions(words, "accelerate");
+         mentions(words, "huggingface") || mentions(words, "accelerate") || has_word(words, "trl");
 }
 
 /// Where no rule names the software: DeepSpeed, Hugging Face's and PyTorch's FSDP by their names,
@@ -116,7 +117,8 @@ std::string by_layout(const PublishedRun& run) {
   const std::string words =
       lower_case(fmt::format("{}; {}; {}; {}", run.framework, run.source, p.fsdp, run.notes));
   if (has_word(words, "deepspeed")) return split ? "megatron-deepspeed-flash" : "deepspeed-zero3";
-  if (!split) return runs_hugging_faces(run) ? "transformers" : "pytorch";
+  if (runs_hugging_faces(run) && p.pp == 1) return "transformers";
+  if (!split) return "pytorch";
   return mentions(words, "fsdp") ? "torchtitan" : "megatron-core";
 }
 

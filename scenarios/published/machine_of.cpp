@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <string_view>
 
-#include "core/parse_number.h"
 #include "core/spelling.h"
 #include "scenarios/published/device_called.h"
+#include "scenarios/published/fabric_words.h"
 #include "scenarios/published/scenario_of.h"
 #include "topologies/catalogue.h"
 
@@ -28,8 +27,9 @@ constexpr NamedMachine kMachines[] = {
     {"H100-SXM", "hgx-h100", "h100-sxm"},
     {"H800-SXM", "hgx-h100", "h800-sxm"},
     {"H200-SXM", "hgx-h200", "h200-sxm"},
-    {"H200", "hgx-h200", "h200-sxm"},
-    {"H20", "hgx-h20", "h20-sxm"},
+    {"GH200-144", "gh200-4", "gh200-144"},
+    {"GH200 144", "gh200-4", "gh200-144"},
+    {"GH200", "gh200-4", "gh200-96"},
     {"GB300", "gb300-nvl72", "gb300"},
     {"GB200", "gb200-nvl72", "gb200"},
     {"B300-SXM", "hgx-b300", "b300"},
@@ -58,45 +58,6 @@ Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
   Machine out{known ? std::string(usual->node) : node_with(device), device};
   assumed.push_back(fmt::format("\"{}\": {} in {}", gpu, device, out.node));
   return out;
-}
-
-double group(const std::smatch& found, std::size_t i) {
-  const auto number = parse_number<double>(found.str(i));
-  if (!number || *number > 1e9)
-    throw NotRepresentable(fmt::format("\"{}\" says no rate of a fabric", found.str()));
-  return *number;
-}
-
-/// Rates as "400 Gb/s", of which sources write "400Gbps", "400G", "NDR400", "100GbE", "3.2 Tb/s";
-/// the rate of InfiniBand's generation where they name that alone.
-std::string in_gigabits(std::string words) {
-  static const std::regex kTerabits(R"((\d+(?:\.\d+)?)\s*T(?:b/s|bps))"), kBps(R"((\d+)\s*Gbps)"),
-      kEthernet(R"((\d+)\s*Gb(?:E\b|\s+Ethernet))"), kShort(R"((\d+)G\b)"),
-      kGeneration(R"(\b([EHNX])DR[- ]?(\d{3})\b(?!\s*Gb))"), kRate(R"(\d\s*(?:Gb/s|GB/s))"),
-      kAlone(R"(\b([EHNX])DR\b)");
-  std::smatch found;
-  if (std::regex_search(words, found, kTerabits)) {
-    const std::string rate = fmt::format("{:.0f} Gb/s", 1000 * group(found, 1));
-    words = found.prefix().str() + rate + found.suffix().str();
-  }
-  words = std::regex_replace(words, kBps, "$1 Gb/s");
-  words = std::regex_replace(words, kEthernet, "$1 Gb/s Ethernet");
-  words = std::regex_replace(words, kShort, "$1 Gb/s");
-  words = std::regex_replace(words, kGeneration, "$2 Gb/s");
-  if (std::regex_search(words, kRate) || !std::regex_search(words, found, kAlone)) return words;
-  const char letter = found[1].str()[0];
-  const int rate = letter == 'E' ? 100 : letter == 'H' ? 200 : letter == 'N' ? 400 : 800;
-  return found.prefix().str() + fmt::format("{} Gb/s", rate) + found.suffix().str();
-}
-
-/// `total` Gbit/s of a node, dealt to as many NICs as make a usual port.
-FabricWords dealt(double total, std::int64_t gpus_per_node) {
-  for (const std::int64_t nics :
-       {gpus_per_node, std::int64_t{8}, std::int64_t{4}, std::int64_t{2}}) {
-    const double each = total / static_cast<double>(nics);
-    if (each == 100 || each == 200 || each == 400 || each == 800) return {nics, each, false};
-  }
-  return {1, total, false};
 }
 
 std::string fabric_name(const FabricWords& words) {
@@ -161,43 +122,30 @@ void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json&
   if (words.nics > 0 && !domain) cluster["node"] = {{"nics", words.nics}};
 }
 
-}  // namespace
-
-FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
-  const std::string interconnect = in_gigabits(words);
-  static const std::regex kCounted(
-      R"((\d+)\s*x\s*(?:[A-Za-z][\w-]*\s+){0,2}(\d+(?:\.\d+)?)\s*(Gb/s|GB/s))"),
-      kLinks(R"((\d+) Omni-Path[^;]*;\s*(\d+)\s*Gb/s per link)"),
-      kNode(R"((\d+)\s*Gb/s\s*(?:(?:[A-Za-z]+\s+)?per node|node-node|IB/RoCE node-node))"),
-      kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"), kPort(R"((\d+)\s*Gb/s)"),
-      kEthernet("RoCE|[Ee]thernet"), kEfa("EFA"), kOmniPath("Omni-Path");
-  FabricWords out;
-  std::smatch m;
-  const auto finds = [&](const std::regex& what) {
-    return std::regex_search(interconnect, m, what);
-  };
-  if (finds(kCounted)) {
-    out = {static_cast<std::int64_t>(group(m, 1)), group(m, 2) * (m[3] == "GB/s" ? 8 : 1), false};
-  } else if (finds(kLinks)) {
-    out = {static_cast<std::int64_t>(group(m, 1)), group(m, 2), false};
-  } else if (finds(kNode)) {
-    out = dealt(group(m, 1), gpus_per_node);
-  } else if (finds(kEach)) {
-    out = {gpus_per_node, group(m, 1), false};
-  } else if (finds(kPort)) {
-    out.gigabits = group(m, 1);
-  }
-  out.ethernet = finds(kEthernet), out.efa = finds(kEfa);
-  out.omni_path = finds(kOmniPath);
-  return out;
+/// The device, with the memory that the record's name of it says, where that is another one. Names
+/// of GH200 say its processor's.
+nlohmann::ordered_json device_of(const std::string& gpu, const std::string& device,
+                                 std::vector<std::string>& assumed) {
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  constexpr double kNear = 0.1;  // what drivers keep, and GB for GiB
+  const double said = gigabytes_said(gpu),
+               usual = static_cast<double>(find_device(device).memory.value) / kGib;
+  if (said == 0 || gpu.starts_with("GH200") || std::abs(said - usual) <= kNear * usual)
+    return device;
+  assumed.push_back(
+      fmt::format("\"{}\": {} with {:.0f} GiB, all else the same", gpu, device, said));
+  return {{"preset", device}, {"memory", fmt::format("{:.0f} GiB", said)}};
 }
+
+}  // namespace
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const Machine machine = machine_of(run.gpu, assumed);
   const FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
   const std::string preset = fabric.efa ? rented_at_aws(machine) : machine.node;
   const NodeSpec node = find_node(preset);
-  nlohmann::ordered_json out = {{"preset", preset}, {"device", machine.device}};
+  nlohmann::ordered_json out = {{"preset", preset},
+                                {"device", device_of(run.gpu, machine.device, assumed)}};
   if (steps_on_processors(run.layout.offload)) {  // Adam's
     const std::string& processors = run.processors.empty() ? node.processor : run.processors;
     if (processors.empty()) throw NotRepresentable("no processors are known of its nodes");

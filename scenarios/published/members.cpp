@@ -102,7 +102,6 @@ constexpr Misnamed kMisnamed[] = {
     {"tokens_per_second", "tokens_per_s"},
     {"tokens_per_second_per_gpu", "tokens_per_s_per_gpu"},
     {"memory_gb", "peak_memory_gb"},
-    {"peak_memory_gb_allocated", "mem_max_allocated_bytes"},
 };
 
 bool is_field(std::string_view name, const Shape& shape) {

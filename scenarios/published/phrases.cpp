@@ -57,9 +57,11 @@ struct PhraseWords {
   const char* called;
   const char* pattern;  // of plain_text
 };
-constexpr std::array<PhraseWords, 12> kPhrases = {{
+constexpr std::array<PhraseWords, 13> kPhrases = {{
     {Phrase::kCompile, "torch.compile", R"(\bcompiled?\b)"},
     {Phrase::kLiger, "Liger", R"(\bliger)"},
+    {Phrase::kLossPieces, "loss in pieces",
+     R"(\bchunked (?:output |fused |linear )*(?:loss|nll|ce|cross entropy)\b)"},
     {Phrase::kOverlapsGradients, "overlap of gradients",
      R"(\boverlap(?:ped)? (?:of )?grad(?:ient)?s? reduc(?:e|tion)\b)"},
     {Phrase::kOverlapsGathers, "overlap of gathered weights",

@@ -37,6 +37,7 @@ std::optional<bool> said_in(const std::string& text, const std::string& pattern)
 enum class Phrase : std::uint8_t {
   kCompile,            // torch.compile, of layers
   kLiger,              // Liger-Kernel
+  kLossPieces,         // "chunked cross entropy", torchtune's and TRL's
   kOverlapsGradients,  // Megatron-LM's --overlap-grad-reduce
   kOverlapsGathers,    // --overlap-param-gather
   kOverlapsTensor,     // --tp-comm-overlap

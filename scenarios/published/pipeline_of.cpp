@@ -118,7 +118,8 @@ class PipelineWriter {
     const std::int64_t most = std::max<std::int64_t>(1, (m_.layers + (ends ? 2 : 0)) / p_.pp);
     chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
     const bool interleaved = mentions(words, "interleaved") || words == "1f1b-i";
-    if (p_.chunks == 0 && !p_.most_chunks && interleaved && torchtitan_) {
+    const bool named_torchtitan = mentions(lower_case(run_.framework + run_.source), "torchtitan");
+    if (p_.chunks == 0 && !p_.most_chunks && interleaved && torchtitan_ && named_torchtitan) {
       assumed_.emplace_back("interleaved pipeline: torchtitan's two chunks");
       chunks_ = kChunksOfTorchtitan;
     } else if (p_.chunks == 0 && !p_.most_chunks && interleaved) {

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <regex>
 #include <string_view>
+#include <vector>
 
 #include "core/spelling.h"
 #include "scenarios/block_recompute.h"
@@ -46,12 +49,19 @@ class RecomputeWords {
     }
     if (begins_with_one_of(text_, kNothing)) return "none";
     if (const auto layers = layers_of_block(text_)) return {{"kind", "full"}, {"layers", *layers}};
+    if (const auto layers = some_layers()) return {{"kind", "full"}, {"layers", *layers}};
     if (begins_with_one_of(text_, kEverything)) return everything();
     if (said_in(text_, kCheckpointing) == false) return "none";
     if (text_.starts_with("selective")) return selective();
     if (mentions(text_, "every other") || mentions(text_, "every 2nd"))
       return {{"kind", "full"}, {"every", 2}};
-    if (mentions(text_, "checkpointing")) return taken("full", "of whole layers");
+    if (has_pattern(text_, R"(\b(?:every|each|all) (?:transformer )?(?:layers?|blocks?)\b)"))
+      return "full";
+    if (has_pattern(text_, R"(^(?:core[ _-])?att(?:entio)?n\b)"))
+      return taken("selective", "of attention");
+    if (has_pattern(text_, R"(^(?:mlps?|ffn)\b)"))
+      return {{"kind", "modules"}, {"modules", {"mlp"}}};
+    if (asserted(text_, kCheckpointing)) return taken("full", "of whole layers");
     throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
   }
 
@@ -59,6 +69,16 @@ class RecomputeWords {
   JsonObject taken(JsonObject what, std::string_view meaning) {
     assumed_.push_back(fmt::format("recomputation \"{}\": {}", run_.recompute, meaning));
     return what;
+  }
+
+  /// "10 of 32 layers", "partial, 16 layers", without a pipeline, where stages hold fewer.
+  std::optional<std::int64_t> some_layers() const {
+    static const std::regex kSome(
+        R"(\b(\d{1,6})(?: (?:of|out of|/) (?:the )?\d+)? (?:transformer )?(?:layers|blocks)\b)");
+    std::smatch found;
+    if (run_.layout.pp > 1 || !std::regex_search(text_, found, kSome)) return std::nullopt;
+    const std::int64_t layers = count_in(text_, found.str(1));
+    return layers > 0 && layers < run_.model.layers ? std::optional(layers) : std::nullopt;
   }
 
   /// Megatron-LM's method "block" leaves out the last layers of a stage; how many, nothing says.
@@ -84,23 +104,46 @@ class RecomputeWords {
     return taken("selective", "of attention");
   }
 
-  /// Megatron-LM's modules, as records abbreviate them.
+  /// Megatron-LM's modules, as records abbreviate them: "selective: norm, MLA up-projection".
   JsonObject modules() {
     const PublishedModel& m = run_.model;
-    JsonObject modules = JsonObject::array();
-    const auto add = [&](std::string_view named, bool there, const char* module) {
-      if (mentions(text_, named) && there) modules.push_back(module);
+    struct Part {
+      const char* pattern;  // of one of them, without blanks
+      bool there;
+      const char* module;
     };
-    add("norm", true, "norms");
-    add("act", m.experts > 0, "expert-activations");
-    add("mla_up_proj", has_latents(run_), "latents");
-    add("mlp", m.experts == 0 || m.first_dense_layers > 0, "mlp");
-    add("shared_expert", !m.shared_experts.empty(), "shared-experts");
-    const bool attention = mentions(text_, "core_attn");
+    const Part parts[] = {{"norm", true, "norms"},
+                          {"shared_?expert", !m.shared_experts.empty(), "shared-experts"},
+                          {"act", m.experts > 0, "expert-activations"},
+                          {"mla_?up", has_latents(run_), "latents"},
+                          {"mlp", m.experts == 0 || m.first_dense_layers > 0, "mlp"}};
+    std::vector<std::string> said = modules_said();
+    JsonObject modules = JsonObject::array();
+    for (const Part& part : parts) {
+      const auto is_part = [&](const std::string& name) { return has_pattern(name, part.pattern); };
+      if (std::erase_if(said, is_part) > 0 && part.there) modules.push_back(part.module);
+    }
+    const bool attention =
+        std::erase_if(said, [](const std::string& name) { return mentions(name, "att"); }) > 0;
+    for (const std::string& other : said) {
+      assumed_.push_back(fmt::format("recomputation of \"{}\": none", other));
+    }
     if (modules.empty() && attention) return "selective";
     if (modules.empty()) return taken("none", "none");
     if (attention) assumed_.emplace_back("recomputation of attention beside modules: none");
     return {{"kind", "modules"}, {"modules", modules}};
+  }
+
+  /// The names behind the colon; those of Transformer Engine's latents are of several words.
+  std::vector<std::string> modules_said() const {
+    static const std::regex kLatents(R"(\bmla[ _-]up[ _-]?proj\w*)"), kName(R"([^\s,/;+&\[\]()]+)");
+    std::string text = text_.substr(text_.find(':') + 1);
+    text = std::regex_replace(text, kLatents, "mla_up_proj");
+    std::vector<std::string> out;
+    for (std::sregex_iterator at(text.begin(), text.end(), kName), end; at != end; ++at) {
+      if (at->str() != "and") out.push_back(at->str());
+    }
+    return out;
   }
 
   JsonObject ops() const {

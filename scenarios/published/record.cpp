@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <regex>
 
 #include "core/capped_product.h"
@@ -10,6 +11,7 @@
 #include "core/spelling.h"
 #include "scenarios/published/model_names.h"
 #include "scenarios/published/not_representable.h"
+#include "scenarios/published/peak_memory.h"
 #include "scenarios/published/record_part.h"
 
 namespace plait {
@@ -65,6 +67,16 @@ void read_shards(RecordPart& p, PublishedLayout& out) {
   if (out.zero_group == 0 && ranks > 1) out.zero_group = ranks;
 }
 
+/// A number, or the one in "ZeRO-1" and "1 (distributed optimizer)".
+std::optional<std::int64_t> stage_of(RecordPart& p) {
+  static const std::regex kStage(R"((?:^|zero|stage)[ -]?([0-3])\b)");
+  const std::string words = lower_case(p.text("zero_stage"));
+  std::smatch found;
+  if (std::regex_search(words, found, kStage)) return found.str(1).front() - '0';
+  const std::int64_t stage = p.count("zero_stage", -1);
+  return stage < 0 ? std::nullopt : std::optional(stage);
+}
+
 PublishedLayout layout_of(RecordPart& p) {
   PublishedLayout out;
   out.tp = axis(p, "tp");
@@ -74,7 +86,7 @@ PublishedLayout layout_of(RecordPart& p) {
   out.ep = axis(p, "ep");
   out.etp = p.count("etp", 0);
   out.sequence_parallel = p.flag("sp");
-  if (p.number("zero_stage")) out.zero_stage = p.count("zero_stage", 0);
+  out.zero_stage = stage_of(p);
   out.zero_group = p.count("zero_group", 0);
   out.most_chunks = p.text("vpp").starts_with("max");
   if (!out.most_chunks) out.chunks = p.count("vpp", 0);
@@ -84,34 +96,6 @@ PublishedLayout layout_of(RecordPart& p) {
   if (devices_of(out) > kMostCounted)
     refuse_record(p.json(), "a layout of too many devices", "up to 1e9");
   return out;
-}
-
-// Published in GB: read as 2^30 where the figure comes from PyTorch or nvidia-smi, whose own
-// printouts divide by 2^30, except in files that say _bytes.
-struct MemoryKey {
-  std::string_view key;
-  double unit;
-  MemoryStatistic statistic;
-};
-constexpr double kGib = 1024.0 * 1024 * 1024;
-constexpr std::string_view kInGb = "peak_memory_gb";
-/// The exact ones first: of several members the first counts.
-constexpr MemoryKey kMemoryKeys[] = {
-    {"mem_max_allocated_bytes", 1, MemoryStatistic::kAllocated},
-    {"peak_memory_gib", kGib, MemoryStatistic::kReserved},
-    {"peak_memory_mib", 1024.0 * 1024, MemoryStatistic::kDevice},
-    {"peak_memory_gb_nvidia_smi", kGib, MemoryStatistic::kDevice},
-    {kInGb, kGib, MemoryStatistic::kReserved},
-};
-
-void read_memory(RecordPart& m, Measured& out) {
-  for (const MemoryKey& k : kMemoryKeys) {
-    const auto value = m.amount(k.key);
-    if (!value || out.memory_bytes) continue;
-    out.memory_bytes = *value * k.unit;
-    out.memory_statistic = k.statistic;
-    out.memory_in_gb = k.key == kInGb;
-  }
 }
 
 /// Seconds of a step from whichever rate was published: tokens before samples, which tables round
@@ -170,7 +154,7 @@ Measured measured_of(RecordPart& m, const PublishedRun& run) {
     out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = std::nullopt;
     out.mfu = out.hfu = std::nullopt;
   }
-  read_memory(m, out);
+  read_peak_memory(m, out);
   if (out.memory_bytes) out.says_memory = true;
   // Whatever the framework: FlagPerf, training/nvidia/nvidia_monitor.py, and its READMEs' "actual /
   // total" of the device's memory.
@@ -211,14 +195,38 @@ void read_cluster(RecordPart& c, PublishedRun& out) {
   if (out.gpus_per_node == 0) out.gpus_per_node = 8;
 }
 
-/// Where no micro-batch is published, it is what a replica's steps of accumulation leave.
+/// Of global batch, micro-batch and steps of accumulation, what is not published follows from the
+/// others.
 void read_batch(RecordPart& b, PublishedRun& out) {
   out.global_batch = b.count("global_batch", 0);
   out.micro_batch = b.count("micro_batch", 0);
-  const std::int64_t parts = out.replicas() * b.count("grad_accum", 0);
+  const std::int64_t steps = b.count("grad_accum", 0), parts = out.replicas() * steps;
   out.workload_fields = fields_of_scenario(b);
   const bool follows = parts > 0 && out.global_batch % parts == 0;
   if (out.micro_batch == 0 && follows) out.micro_batch = out.global_batch / parts;
+  if (out.global_batch > 0 || out.micro_batch == 0) return;
+  out.global_batch =
+      capped_product({out.micro_batch, std::max<std::int64_t>(1, steps), out.replicas()});
+  if (out.global_batch > kMostCounted)
+    refuse_record(b.json(), "a batch of too many sequences", "up to 1e9");
+  out.batch_taken = steps > 0 ? "micro-batches times steps of accumulation, of all replicas"
+                              : "one micro-batch for each replica";
+}
+
+/// Tokens of a step are published in round figures, from which no whole number of micro-batches may
+/// follow: a rate is the same with the nearest one.
+void round_batch(PublishedRun& run) {
+  constexpr std::int64_t kParts = 50;  // at most one of so many sequences more or less
+  const std::int64_t each =
+      capped_product({std::max<std::int64_t>(1, run.micro_batch), run.replicas()});
+  const std::int64_t over = run.global_batch % each;
+  if (over == 0) return;
+  const std::int64_t change = 2 * over < each ? -over : each - over;
+  const std::int64_t rounded = run.global_batch + change;
+  if (rounded == 0 || std::abs(change) * kParts > run.global_batch) return;
+  run.batch_taken = fmt::format("{}, the nearest to {} that makes whole micro-batches", rounded,
+                                run.global_batch);
+  run.global_batch = rounded;
 }
 
 PublishedRun run_of(const Json& json) {
@@ -232,13 +240,16 @@ PublishedRun run_of(const Json& json) {
   out.model = model_of(record.part("model"));
   read_cluster(record.part("cluster"), out);
   RecordPart* const parallel = record.find_part("parallel");
-  out.has_layout = parallel != nullptr;
+  const bool alone = out.gpus <= 1;
+  out.has_layout = parallel != nullptr && (alone || !parallel->json().children().empty());
   if (parallel != nullptr) out.layout = layout_of(*parallel);
   if (out.gpus == 0 && out.layout.dp > 0) out.gpus = devices_of(out.layout);
   read_batch(record.part("batch"), out);
+  RecordPart& measured = record.part("measured");
+  if (!measured.number("iteration_time_s")) round_batch(out);
   if (RecordPart* const profile = record.find_part("stage_profile_ms"))
     out.profile = profile_of(*profile);
-  out.measured = measured_of(record.part("measured"), out);
+  out.measured = measured_of(measured, out);
   out.unread = unread_members(record);
   return out;
 }

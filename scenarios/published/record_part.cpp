@@ -73,7 +73,8 @@ std::string RecordPart::text(std::string_view key) {
 }
 
 std::string RecordPart::said(std::string_view key) {
-  if (const auto flagged = flag(key)) return *flagged ? "yes" : "no";
+  const Json* member = find(key);
+  if (member != nullptr && member->is(Json::Kind::kBool)) return member->boolean() ? "yes" : "no";
   const std::string found = text(key);
   return says_nothing(found) ? "" : found;
 }
@@ -113,6 +114,11 @@ void RecordPart::list_unusable(std::string_view key, const char* what) {
 }
 
 std::optional<double> RecordPart::share(std::string_view key) {
+  const std::string percent = text(key);
+  if (percent.ends_with('%')) {
+    const auto value = parse_number<double>(percent.substr(0, percent.find_first_of(" %")));
+    if (value && *value > 0 && *value <= 100) return *value / 100;
+  }
   const std::optional<double> found = amount(key);
   return found && *found > 1 ? std::optional(*found / 100) : found;
 }
@@ -131,9 +137,23 @@ std::int64_t RecordPart::count(std::string_view key, std::int64_t absent) {
 }
 
 std::optional<bool> RecordPart::flag(std::string_view key) {
+  const std::optional<bool> said = yes_or_no(key);
+  if (!said) list_unusable(key, "yes or no");
+  return said;
+}
+
+std::optional<bool> RecordPart::yes_or_no(std::string_view key) {
   const Json* found = find(key);
-  if (found == nullptr || !found->is(Json::Kind::kBool)) return std::nullopt;
-  return found->boolean();
+  if (found == nullptr) return std::nullopt;
+  if (found->is(Json::Kind::kBool)) return found->boolean();
+  const std::string word = lower_case(searchable(*found));
+  for (const std::string_view yes : {"true", "yes", "on", "1"}) {
+    if (word == yes) return true;
+  }
+  for (const std::string_view no : {"false", "no", "off", "0"}) {
+    if (word == no) return false;
+  }
+  return std::nullopt;
 }
 
 }  // namespace plait

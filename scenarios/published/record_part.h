@@ -54,11 +54,13 @@ class RecordPart {
   /// A whole number from 0 to kMostCounted, or V001; `absent` where there is none. A member that is
   /// no number, nor a word for its absence, is listed in `unusable`.
   std::int64_t count(std::string_view key, std::int64_t absent);
+  /// Yes or no, also as a text or as 1 and 0. Another member is listed in `unusable`.
   std::optional<bool> flag(std::string_view key);
 
  private:
   /// The member, or null where it is absent or null.
   const Json* find(std::string_view key);
+  std::optional<bool> yes_or_no(std::string_view key);
   void list_unusable(std::string_view key, const char* what);
 
   const Json& json_;

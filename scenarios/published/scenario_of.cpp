@@ -28,6 +28,9 @@ namespace {
 
 using JsonObject = nlohmann::ordered_json;
 
+/// num_output_chunks (torchtune/modules/loss/ce_chunked_output_loss.py).
+constexpr std::int64_t kLossPieces = 8;
+
 class ScenarioWriter {
  public:
   ScenarioWriter(const PublishedRun& run, Recipe recipe)
@@ -74,7 +77,7 @@ class ScenarioWriter {
           "called so");
     }
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
-    if (run_.global_batch == 0 && run_.micro_batch == 0)
+    if (run_.global_batch == 0)
       throw NotRepresentable("neither the global batch nor a micro-batch is published");
     if (!run_.has_layout || mentions(run_.notes, "configuration, not listed"))
       throw NotRepresentable("the layout is not published");
@@ -94,13 +97,13 @@ class ScenarioWriter {
   }
 
   /// "For fine-tuning, we use SQuAD-v1.1 dataset, and the inputs are packed to 4096 tokens" (NeMo,
-  /// docs/source/performance/performance_summary.md of 2024). Passages of 117 words and questions
-  /// of 10 in the mean are with prompt and answer about 195 tokens.
+  /// docs/source/performance/performance_summary.md of 2024, of its user guide). Passages of 117
+  /// words and questions of 10 in the mean are with prompt and answer about 195 tokens.
   void add_documents(JsonObject& workload) {
     const std::string words = lower_case(run_.source + "; " + run_.task + "; " + run_.notes);
-    const bool packs = mentions(words, "nemo docs") && mentions(words, "performance_summary") &&
-                       mentions(words, "finetun");
-    if (!packs) return;
+    const bool nemos = has_pattern(words, R"(\bnemo (?:framework )?(?:docs|user guide)\b)");
+    const bool tunes = has_pattern(words, "fine-?tun");
+    if (!tunes || !(nemos || mentions(words, "squad"))) return;
     assumed_.emplace_back("documents: SQuAD's, of 195 tokens, packed");
     workload["documents"] = {{"length", 195}};
   }
@@ -131,12 +134,9 @@ class ScenarioWriter {
   }
 
   JsonObject workload() {
-    std::int64_t global_batch = run_.global_batch, micro_batch = run_.micro_batch;
-    if (global_batch == 0) {
-      global_batch = micro_batch * run_.replicas();
-      assumed_.emplace_back("global batch: one micro-batch for each replica");
-    }
-    JsonObject out = {{"sequence_length", m_.sequence_length}, {"global_batch", global_batch}};
+    std::int64_t micro_batch = run_.micro_batch;
+    if (!run_.batch_taken.empty()) assumed_.push_back("global batch: " + run_.batch_taken);
+    JsonObject out = {{"sequence_length", m_.sequence_length}, {"global_batch", run_.global_batch}};
     if (micro_batch == 0) {
       micro_batch = least_micro_batch();
       assumed_.push_back(fmt::format(
@@ -152,6 +152,10 @@ class ScenarioWriter {
       out["capacity_factor"] = 1;
     } else if (m_.experts > 0 && !mentions(lower_case(run_.notes), "balanc")) {
       assumed_.emplace_back("tokens: spread evenly over the experts");
+    }
+    if (says(run_, Phrase::kLossPieces)) {
+      assumed_.push_back(fmt::format("loss in pieces: {}, torchtune's", kLossPieces));
+      out["loss_pieces"] = kLossPieces;
     }
     if (says(run_, Phrase::kLiger) && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
     if (attention_.flash) out["flash_attention"] = *attention_.flash;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <regex>
 
 #include "core/spelling.h"
@@ -129,29 +128,41 @@ class StrategyWriter {
         "ulysses");
   }
 
-  /// PyTorch's and DeepSpeed's words for what is sharded.
+  /// DeepSpeed refuses stage 2 in a pipeline (runtime/pipe/engine.py), and Megatron-LM's optimizer
+  /// adds up gradients whole until the last microbatch: what they call so is stage 1.
   std::int64_t zero_stage() {
-    if (p_.zero_stage) return *p_.zero_stage;
+    const std::int64_t stage = p_.zero_stage ? *p_.zero_stage : stage_of_words();
+    const bool in_pipeline = stage == 2 && p_.pp > 1 && p_.fsdp.empty();
+    if (!in_pipeline) return stage;
+    assumed_.emplace_back("ZeRO stage 2 in a pipeline: 1");
+    return 1;
+  }
+
+  /// PyTorch's, DeepSpeed's and Megatron-FSDP's words for what is sharded.
+  std::int64_t stage_of_words() {
     if (p_.fsdp.empty()) return 0;
-    const std::string words = lower_case(p_.fsdp);
-    const auto says = [&](std::initializer_list<const char*> any) {
-      return std::ranges::any_of(any, [&](const char* word) { return mentions(words, word); });
-    };
-    const std::int64_t stage = says({"no_shard", "ddp"})                        ? 0
-                               : says({"zero-1", "zero1", "zero 1"})            ? 1
-                               : says({"grad_op", "zero-2", "zero2", "zero 2"}) ? 2
-                                                                                : 3;
+    const std::string words = plain_text(p_.fsdp);
+    const auto says = [&](const char* pattern) { return has_pattern(words, pattern); };
+    const std::int64_t stage = says(R"(\bno shard|\bddp\b|\breplicated?\b|(?:zero|stage) ?0)") ? 0
+                               : says(R"((?:zero|stage) ?1|\boptim\b(?! grads))")              ? 1
+                               : says(R"(\bgrad op\b|(?:zero|stage) ?2|\boptim grads\b(?! params))")
+                                   ? 2
+                                   : 3;
     assumed_.push_back(fmt::format("sharded data parallelism: ZeRO stage {}", stage));
     return stage;
   }
 
-  /// Which hold the weights of a model together: those of a node with PyTorch's HYBRID_SHARD. 0:
-  /// all.
+  /// Which hold the weights of a model together: those of a node with PyTorch's HYBRID_SHARD, or as
+  /// many as "HSDP 2x8" says. 0: all.
   std::int64_t ranks_of_a_copy() const {
     if (p_.zero_group > 0) return p_.zero_group;
     if (recipe_.shards > 0) return recipe_.shards;
-    const bool hybrid = mentions(lower_case(p_.fsdp), "hybrid");
-    return hybrid ? std::max<std::int64_t>(1, run_.gpus_per_node / (p_.tp * p_.cp)) : 0;
+    static const std::regex kHybrid(R"(\b(?:hybrid|hsdp)(?:\D* (\d+) ?x ?(\d+)\b)?)");
+    const std::string words = plain_text(p_.fsdp);
+    std::smatch found;
+    if (!std::regex_search(words, found, kHybrid)) return 0;
+    if (found[2].matched) return std::max<std::int64_t>(1, count_in(words, found.str(2)));
+    return std::max<std::int64_t>(1, run_.gpus_per_node / (p_.tp * p_.cp));
   }
 
   /// Megatron-LM counts the ranks of an expert mesh, whose expert-parallel groups are ranks side by
@@ -199,6 +210,11 @@ JsonObject offload_of(const PublishedLayout& layout) {
   JsonObject out;
   if (mentions(text, "optimizer") || mentions(text, "zero-offload")) out["optimizer"] = where;
   if (mentions(text, "param")) out.update({{"optimizer", where}, {"parameters", where}});
+  // PyTorch's CPUOffload and DeepSpeed's ZeRO-Offload, by the place alone.
+  if (text == "cpu" || text == "nvme" || text == "yes") {
+    out["optimizer"] = where;
+    if (layout.zero_stage.value_or(layout.fsdp.empty() ? 0 : 3) == 3) out["parameters"] = where;
+  }
   return out;
 }
 

@@ -18,6 +18,8 @@ TEST(Human, RoundingUpMovesToTheNextUnit) {
   EXPECT_EQ(human_time(0.99996), "1.00 s");
   EXPECT_EQ(human_rate(999.9), "1.00 k");
   EXPECT_EQ(human_bytes((std::int64_t{1} << 30) - 1), "1.0 GiB");
+  EXPECT_EQ(human_parameters(999'885'952), "1.0 B");
+  EXPECT_EQ(human_parameters(999'400'000), "999 M");
 }
 
 TEST(Human, BytesArePowersOf1024) {

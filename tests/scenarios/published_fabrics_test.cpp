@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "scenarios/published/machine_of.h"
+#include "scenarios/published/fabric_words.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/scenario.h"
 #include "tests/scenarios/published_sample.h"
@@ -42,6 +42,18 @@ TEST(PublishedFabrics, AreReadOfTheirWords) {
       {"3.2 Tb/s RDMA per node", 8, 400, false},
       {"8x 400G RoCE", 8, 400, true},
       {"25GbE", 0, 25, true},
+      {"4 x 100Gb RoCE per node", 4, 100, true},
+      {"4 * 100Gb", 4, 100, false},
+      {"3.2Tbps RoCEv2 per node", 8, 400, true},
+      {"InfiniBand 3.2 Tbps", 8, 400, false},
+      {"InfiniBand, 1600 Gbps", 8, 200, false},
+      {"EFA 3200 Gbps per instance", 8, 400, false, true},
+      {"25 GB/s per GPU", 8, 200, false},
+      {"NVLink 900 GB/s per GPU; 400 GB/s per node", 8, 400, false},
+      {"one 200 Gb/s HCA", 1, 200, false},
+      {"single 100Gb NIC per node", 1, 100, false},
+      {"dual-rail EDR", 2, 100, false},
+      {"Slingshot-11", 0, 200, true},
   };
   for (const Words& w : words) {
     const FabricWords read = read_fabric(w.text, 8);

@@ -89,6 +89,29 @@ TEST(PublishedFrameworks, WhatARunIsComparedWithNamesNone) {
   EXPECT_EQ(framework_of(run_of(record)), "nemo");
 }
 
+TEST(PublishedFrameworks, HuggingFacesIsNoTorchtitanBesideItsFsdp) {
+  json record = record_of("TRL, accelerate with FSDP2");
+  record["parallel"] = {{"cp", 4}, {"dp", 4}, {"fsdp", "FSDP2"}};
+  EXPECT_EQ(framework_of(run_of(record)), "transformers");
+  record["framework"] = "TRL";
+  EXPECT_EQ(framework_of(run_of(record)), "transformers");
+  record["framework"] = "an own trainer";
+  EXPECT_EQ(framework_of(run_of(record)), "torchtitan") << "by the layout";
+  EXPECT_EQ(profile("NeMo AutoModel"), "torchtitan-2025");
+}
+
+TEST(PublishedFrameworks, OfThoseWithTorchtitansProfileItselfAloneHasTwoChunks) {
+  json record = record_of("an own trainer");
+  record["parallel"] = {
+      {"tp", 2}, {"pp", 4}, {"dp", 2}, {"fsdp", "FSDP"}, {"schedule", "interleaved"}};
+  const auto chunks = [&record] {
+    return json::parse(scenario_of(run_of(record)).json)["strategy"]["pipeline"]["chunks"];
+  };
+  EXPECT_EQ(chunks(), 24 / 4);
+  record["framework"] = "torchtitan";
+  EXPECT_EQ(chunks(), 2);
+}
+
 TEST(PublishedFrameworks, MegatronBridgeIsNemos) {
   EXPECT_EQ(profile("Megatron-Bridge 26.02"), "nemo");
 }

@@ -123,7 +123,7 @@ TEST(PublishedMembers, ThatNobodyReadsAreListedWithWhatTheyMayMean) {
 
 TEST(PublishedMembers, ThatWereMeasuredAndAreNoNumberAboveZeroAreListedWithWhy) {
   for (const json& value :
-       {json("1.3 s"), json("48,000"), json("45 %"), json("abc"), json(-3), json(0), json(true)}) {
+       {json("1.3 s"), json("48,000"), json("450 %"), json("abc"), json(-3), json(0), json(true)}) {
     json record = published_sample();
     record["measured"] = {{"mfu", value}, {"tflops_per_gpu", 100}};
     const std::vector<std::string> expected = {"measured.mfu (" + value.dump() +
@@ -131,7 +131,8 @@ TEST(PublishedMembers, ThatWereMeasuredAndAreNoNumberAboveZeroAreListedWithWhy) 
     EXPECT_EQ(unread(record), expected);
     EXPECT_TRUE(run_of(record).measured.hardware_tflops_per_gpu) << "what else was measured stays";
   }
-  for (const json& value : {json("not published"), json("n/a"), json("0.45"), json(45), json()}) {
+  for (const json& value :
+       {json("not published"), json("n/a"), json("0.45"), json("45 %"), json(45), json()}) {
     json record = published_sample();
     record["measured"]["mfu"] = value;
     EXPECT_TRUE(unread(record).empty()) << value;

@@ -39,6 +39,18 @@ TEST(PublishedWords, OfRecomputation) {
   EXPECT_TRUE(assumes(record, "recomputation \"full, by blocks\": of all layers"));
   EXPECT_EQ(reads("every other layer"), json::parse(R"({"kind": "full", "every": 2})"));
   EXPECT_EQ(reads("activation checkpointing"), "full");
+  EXPECT_EQ(reads("checkpoint=True"), "full");
+  EXPECT_EQ(reads("checkpoint=False"), "none");
+  EXPECT_EQ(reads("every layer"), "full");
+  EXPECT_EQ(reads("attention only"), "selective");
+  EXPECT_EQ(reads("mlp"), json::parse(R"({"kind": "modules", "modules": ["mlp"]})"));
+  EXPECT_EQ(reads("selective: norm, weights"),
+            json::parse(R"({"kind": "modules", "modules": ["norms"]})"));
+  EXPECT_TRUE(assumes(record, "recomputation of \"weights\": none"));
+  EXPECT_EQ(reads("full: 10 of 24 layers"), "full") << "of stages that hold fewer";
+  record["parallel"] = {{"tp", 2}, {"pp", 1}};
+  EXPECT_EQ(reads("full: 10 of 24 layers"), json::parse(R"({"kind": "full", "layers": 10})"));
+  EXPECT_EQ(reads("partial, 16 layers"), json::parse(R"({"kind": "full", "layers": 16})"));
   record["source"] = "torchtitan";
   EXPECT_EQ(reads("selective"), "ops");
   EXPECT_THROW(reads("some of it"), NotRepresentable);
@@ -101,6 +113,10 @@ TEST(PublishedWords, OfDevices) {
   EXPECT_EQ(device_called("RTX A6000"), "rtx-a6000");
   EXPECT_EQ(device_called("AMD Instinct MI300X"), "mi300x");
   EXPECT_EQ(device_called("A100 24GB"), "a100-80-sxm") << "24 GB is no board's";
+  EXPECT_EQ(device_called("A100-40G"), "a100-40-sxm");
+  EXPECT_EQ(device_called("8xH100"), "h100-sxm");
+  EXPECT_EQ(device_called("A6000"), "rtx-a6000");
+  EXPECT_EQ(device_called("A800-40GB"), "a800-80-sxm") << "the catalogue has one A800";
   EXPECT_EQ(device_called("Gaudi 2"), "");
   EXPECT_EQ(node_with("mi300x"), "mi300x-8");
   EXPECT_EQ(node_with("l40s"), "pcie-8");
@@ -108,6 +124,20 @@ TEST(PublishedWords, OfDevices) {
   record["cluster"]["gpu"] = "A100-40GB";
   EXPECT_EQ(scenario(record)["cluster"]["preset"], "dgx-a100");
   EXPECT_TRUE(assumes(record, "\"A100-40GB\": a100-40-sxm in dgx-a100"));
+}
+
+TEST(PublishedWords, OfABoardsMemoryAreTaken) {
+  json record = published_sample();
+  const auto device = [&record](const char* gpu) {
+    record["cluster"]["gpu"] = gpu;
+    return scenario(record)["cluster"]["device"];
+  };
+  EXPECT_EQ(device("A100-64GB"), json::parse(R"({"preset": "a100-80-sxm", "memory": "64 GiB"})"));
+  EXPECT_EQ(device("H100-94GB")["memory"], "94 GiB");
+  EXPECT_EQ(device("A100-SXM4-80GB"), "a100-80-sxm");
+  EXPECT_EQ(device("T4 16GB"), "t4");
+  EXPECT_EQ(device("GH200 120GB"), "gh200-96") << "of the processor";
+  EXPECT_EQ(device("H200 NVL"), "h200-nvl");
 }
 
 TEST(PublishedWords, OfSharding) {
@@ -120,7 +150,14 @@ TEST(PublishedWords, OfSharding) {
   EXPECT_EQ(reads("FULL_SHARD")["fsdp"], 16);
   EXPECT_EQ(reads("HYBRID_SHARD")["fsdp"], 8);
   EXPECT_EQ(reads("HYBRID_SHARD")["dp"], 2);
+  EXPECT_EQ(reads("HSDP")["fsdp"], 8);
+  EXPECT_EQ(reads("HSDP 4x4")["dp"], 4);
   EXPECT_EQ(reads("SHARD_GRAD_OP")["zero_stage"], 2);
+  EXPECT_EQ(reads("DeepSpeed stage 2")["zero_stage"], 2);
+  EXPECT_EQ(reads("stage-1")["zero_stage"], 1);
+  EXPECT_EQ(reads("Megatron-FSDP (optim_grads)")["zero_stage"], 2);
+  EXPECT_EQ(reads("Megatron-FSDP (optim_grads_params)")["fsdp"], 16);
+  EXPECT_FALSE(reads("replicate").contains("zero_stage"));
   EXPECT_FALSE(reads("NO_SHARD").contains("zero_stage"));
 }
 
@@ -236,7 +273,7 @@ TEST(PublishedWords, KernelsOfAttention) {
   EXPECT_EQ(reads("flash-attn 2.5.8"), "flash flash2");
   EXPECT_EQ(reads("FA2"), "flash flash2");
   EXPECT_EQ(reads("FlashAttention"), "flash ");
-  EXPECT_EQ(reads("FlashAttention-3"), "flash ") << "the newest, on Hopper";
+  EXPECT_EQ(reads("FlashAttention-3"), "flash newest") << "the newest, on Hopper";
   EXPECT_EQ(reads("without FlashAttention"), "unfused ");
   EXPECT_EQ(reads("no flash-attn 2"), "unfused ");
   EXPECT_EQ(reads("fused"), "unfused ") << "Megatron-LM's softmax";
