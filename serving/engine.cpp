@@ -8,9 +8,9 @@
 namespace plait {
 namespace {
 
-/// Many sequences as one shape: their number, and mean lengths, in whole tokens, that keep the sums
-/// of tokens and of (query, key) pairs. A chunk of q tokens up to key k has
-/// q k - q (q - 1) / 2 pairs.
+/// Many sequences as one shape: as many of the mean length, in whole tokens, as keep the sums of
+/// tokens and of (query, key) pairs. 256 prompts of 4,097 tokens are 241 of 17. A chunk of q tokens
+/// up to key k has q k - q (q - 1) / 2 pairs.
 struct Mean {
   std::int64_t sequences = 0, tokens = 0;
   double pairs = 0;
@@ -21,10 +21,10 @@ struct Mean {
   }
   Chunk chunk() const {
     if (sequences == 0) return {};
-    const std::int64_t each = ceil_div(tokens, sequences);
+    const std::int64_t each = ceil_div(tokens, sequences), count = (tokens + each / 2) / each;
     const auto queries = static_cast<double>(each);
-    const double keys = pairs / (static_cast<double>(sequences) * queries) + (queries - 1) / 2;
-    return {sequences, each, std::max(each, static_cast<std::int64_t>(std::llround(keys)))};
+    const double keys = pairs / (static_cast<double>(count) * queries) + (queries - 1) / 2;
+    return {count, each, std::max(each, static_cast<std::int64_t>(std::llround(keys)))};
   }
 };
 

@@ -46,15 +46,14 @@ SimTime Pool::launch(std::size_t i, const Batch& batch, SimTime now) {
     use_.busy[s] += time.stage[s];
     if (s < time.hop.size()) at = counted_sum(at, time.hop[s]);
   }
-  account(batch.step, time, sequences, overhead);
+  account(batch, time, overhead);
   return at;
 }
 
-void Pool::account(const Step& step, const StepTime& time, std::int64_t sequences,
-                   SimTime overhead) {
-  StepTotals& t = step.prefill.sequences == 0 ? use_.decode : use_.prefill;
+void Pool::account(const Batch& batch, const StepTime& time, SimTime overhead) {
+  StepTotals& t = batch.step.prefill.sequences == 0 ? use_.decode : use_.prefill;
   ++t.steps;
-  t.tokens += step.tokens(), t.sequences += sequences;
+  for (const Scheduled& s : batch.sequences) ++t.sequences, t.tokens += s.tokens;
   t.time += time.total() - time.issue;
   t.host += counted_sum(overhead, time.issue);
   for (std::size_t p = 0; p < kStepParts; ++p) t.parts[p] += time.parts[p];

@@ -53,7 +53,7 @@ class Pool {
 
  private:
   SimTime launch(std::size_t i, const Batch& batch, SimTime now);
-  void account(const Step& step, const StepTime& time, std::int64_t sequences, SimTime overhead);
+  void account(const Batch& batch, const StepTime& time, SimTime overhead);
 
   const ServerOptions& options_;
   const StepPrice& price_;

@@ -181,4 +181,17 @@ TEST(Engine, AStepsShapeKeepsTokensAndPairs) {
               static_cast<double>(p.sequences * p.tokens) / 2);
 }
 
+// Rounding the length of each up to 17 would make 4,352 tokens of 4,097.
+TEST(Engine, AStepsShapeKeepsTheTokensOfManyShortPrompts) {
+  std::vector<Request> requests(256, {0, 16, 1, 0});
+  requests.front().prompt = 17;
+  EngineLimits limits;
+  limits.max_sequences = 256, limits.max_tokens = 8192;
+  Engine engine(limits, 1000, requests);
+  for (std::size_t r = 0; r < requests.size(); ++r) engine.admit(r);
+  const Step step = engine.schedule().step;
+  EXPECT_EQ(step.tokens(), 4097);
+  EXPECT_EQ(step.sampled, 256);
+}
+
 }  // namespace plait::engine_test
