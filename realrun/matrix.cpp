@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "plan/schedule.h"
+#include "realrun/launch/one_core.h"
 
 namespace plait {
 namespace {
@@ -113,6 +114,7 @@ const ModelState& MatrixRunner::reference(const MatrixCase& c) {
 }
 
 MatrixRow MatrixRunner::run(const MatrixCase& c) {
+  const OneCore core;
   const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
   const ModelState state = run_steps(c.model, plan, precision_, run_);
   MatrixRow row{&c, precision_, compare(state, reference(c)),

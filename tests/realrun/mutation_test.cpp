@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "realrun/compute/host_device.h"
+#include "realrun/launch/one_core.h"
 #include "realrun/matrix.h"
 #include "tests/realrun/mutations.h"
 
@@ -30,6 +31,7 @@ using Expected = std::vector<std::pair<int, ModelState>>;
 
 /// Whether the plan runs and gives what is expected. Most faults show in the first step.
 bool same(const Model& model, const Mutation& m, const Expected& expected) {
+  const OneCore core;
   const double patience = m.sound ? kPatience_s : kShortPatience_s;
   try {
     return std::ranges::all_of(expected, [&](const auto& after) {
