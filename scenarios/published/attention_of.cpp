@@ -4,6 +4,7 @@
 
 #include "core/spelling.h"
 #include "scenarios/published/phrases.h"
+#include "scenarios/published/scenario_of.h"
 
 namespace plait {
 namespace {
@@ -59,13 +60,25 @@ std::string told_of(const AttentionWords& a) {
   return a.kernel.empty() ? "fused" : "fused, " + a.kernel;
 }
 
+/// PyTorch's scaled_dot_product_attention was left to FlashAttention-2 on Hopper then
+/// (topologies/catalogue/frameworks/torchtitan.json), as FlashAttention's own package was by those
+/// who call that.
+bool is_pytorchs_before_2026(const PublishedRun& run, const std::string& framework) {
+  const int year = year_of(run);
+  return (framework == "pytorch" || framework == "transformers") && year >= 2023 && year <= 2025;
+}
+
 }  // namespace
 
-AttentionWords attention_of(const PublishedRun& run) {
+AttentionWords attention_of(const PublishedRun& run, const std::string& framework) {
   AttentionWords out = by_kernel(lower_case(run.kernel));
   if (!out.flash) {
     const AttentionWords argued = by_arguments(run);
     if (argued.flash) return argued;
+  }
+  if (out.kernel.empty() && out.flash.value_or(true) && is_pytorchs_before_2026(run, framework)) {
+    out.kernel = "sdpa";
+    out.told = fmt::format("attention: PyTorch's of {}", year_of(run));
   }
   if (!run.kernel.empty())
     out.told = fmt::format("kernel \"{}\": attention {}", run.kernel, told_of(out));

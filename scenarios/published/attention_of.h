@@ -17,7 +17,8 @@ struct AttentionWords {
 
 /// "FlashAttention-2", "flash_attentionv1.0.8", "FA3", "no flash attention", "cuDNN", "SDPA",
 /// "xFormers", "fused" (scores and softmax by Megatron-LM's kernel), "torch". Words that are no
-/// kernel of attention say nothing of it.
-AttentionWords attention_of(const PublishedRun& run);
+/// kernel of attention say nothing of it: then, and where they leave open which kernel is fused,
+/// the profile and the year decide.
+AttentionWords attention_of(const PublishedRun& run, const std::string& framework);
 
 }  // namespace plait

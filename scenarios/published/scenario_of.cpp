@@ -38,7 +38,7 @@ class ScenarioWriter {
         m_(run.model),
         p_(run.layout),
         framework_(framework_of(run)),
-        attention_(attention_of(run)),
+        attention_(attention_of(run, framework_)),
         recipe_(std::move(recipe)) {
     assumed_.push_back(profile_of(run).told);
     if (!recipe_.by_release.empty()) {

@@ -112,6 +112,21 @@ TEST(PublishedFrameworks, OfThoseWithTorchtitansProfileItselfAloneHasTwoChunks) 
   EXPECT_EQ(chunks(), 2);
 }
 
+TEST(PublishedFrameworks, PytorchsAttentionOnHopperIsThatOfItsYear) {
+  json record = record_of("PyTorch FSDP");
+  record["parallel"] = {{"dp", 16}, {"fsdp", "FULL_SHARD"}};
+  const auto kernel = [&record](const std::string& source) {
+    record["source"] = source;
+    const json read = json::parse(scenario_of(run_of(record)).json);
+    return read.contains("kernels") ? read["kernels"].value("attention", "") : "";
+  };
+  EXPECT_EQ(kernel("a page of 2024"), "sdpa");
+  EXPECT_TRUE(tells(record, "attention: PyTorch's of 2024"));
+  EXPECT_EQ(kernel("a page of 2026"), "") << "the profile's";
+  record["kernel"] = "FlashAttention-3";
+  EXPECT_EQ(kernel("a page of 2024"), "newest") << "it says so";
+}
+
 TEST(PublishedFrameworks, MegatronBridgeIsNemos) {
   EXPECT_EQ(profile("Megatron-Bridge 26.02"), "nemo");
 }

@@ -262,7 +262,7 @@ TEST(PublishedWords, KernelsOfAttention) {
   json record = published_sample();
   const auto reads = [&](const char* words) {
     record["kernel"] = words;
-    const AttentionWords out = attention_of(run_of(record));
+    const AttentionWords out = attention_of(run_of(record), "megatron-core");
     const std::string flash = !out.flash ? "-" : *out.flash ? "flash " : "unfused ";
     return flash + out.kernel + (out.eager_softmax ? "eager softmax" : "");
   };
