@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <regex>
 
+#include "core/parse_number.h"
 #include "core/spelling.h"
 
 namespace plait {
@@ -26,6 +28,35 @@ bool has_shape_of(const PublishedModel& m, const Model& preset) {
   const bool experts = agrees(m.experts, preset.experts) || preset.experts > 0;
   return agrees(m.hidden, preset.hidden) && agrees(m.heads, preset.heads) && experts &&
          m.gated_mlp == preset.gated_mlp;
+}
+
+/// Parameters that a name says, "1.5B" and "345M"; 0: none, as "8x7B", which are not added up so.
+double parameters_said(const std::string& name) {
+  static const std::regex kSize(R"((?:^|[^\w.])(\d+(?:\.\d+)?) ?([BM])\b)", std::regex::icase);
+  std::smatch found;
+  if (!std::regex_search(name, found, kSize)) return 0;
+  const auto number = parse_number<double>(found.str(1));
+  return number.value_or(0) * (std::toupper(found.str(2).front()) == 'B' ? 1e9 : 1e6);
+}
+
+/// How many times as many, at least 1.
+double size_ratio(const Preset& preset, double parameters) {
+  const auto own = static_cast<double>(count_parameters(preset.model).total(preset.model));
+  return std::max(own, parameters) / std::min(own, parameters);
+}
+
+/// Of a family that is called as one of its models, "GPT-2 1.5B", and has no shape in the record,
+/// the one of that size; null: none.
+const Preset* of_its_size(const PublishedModel& m, const Preset* called) {
+  constexpr double kAnother = 1.5, kSame = 1.15;  // sizes in names are round
+  const double said = parameters_said(m.name);
+  const bool open = called != nullptr && m.hidden == 0 && said > 0;
+  if (!open || size_ratio(*called, said) < kAnother) return called;
+  for (const Preset& preset : presets()) {
+    const bool family = preset.model.name.starts_with(called->model.name);
+    if (family && has_shape_of(m, preset.model) && size_ratio(preset, said) < kSame) return &preset;
+  }
+  return nullptr;
 }
 
 /// Families whose MLPs are gated, in small letters.
@@ -64,7 +95,7 @@ const Preset* preset_called(const PublishedModel& m) {
     if (!is_called(m.name, preset.model.name) || !has_shape_of(m, preset.model)) continue;
     if (found == nullptr || preset.model.name.size() > found->model.name.size()) found = &preset;
   }
-  return found;
+  return of_its_size(m, found);
 }
 
 bool is_gated_by_name(PublishedModel m) {

@@ -19,7 +19,8 @@ bool is_called(std::string_view name, std::string_view words);
 
 /// The preset with the longest name of those that the model is called and whose width, heads,
 /// experts and MLPs, gated or not, do not contradict what the record has; layers may have been left
-/// out (proxies). Null: none.
+/// out (proxies). Of a name alone the size that it says counts too: "GPT-2 1.5B" is gpt2-xl. Null:
+/// none.
 const Preset* preset_called(const PublishedModel& m);
 
 /// Whether its MLPs are: those of the preset, or of all models of a family.

@@ -36,6 +36,26 @@ Model model_called(const char* preset, const std::string& name) {
   return model_of_record(record_of(*find_preset(preset), name));
 }
 
+TEST(PublishedNames, AloneAreOfTheSizeThatTheySay) {
+  const auto named = [](const char* name) -> std::string {
+    PublishedModel model;
+    model.name = name;
+    for (const bool gated : {false, true}) {
+      model.gated_mlp = gated;
+      if (const Preset* preset = preset_called(model)) return preset->model.name;
+    }
+    return "";
+  };
+  EXPECT_EQ(named("GPT-2"), "gpt2");
+  EXPECT_EQ(named("GPT-2 1.5B"), "gpt2-xl");
+  EXPECT_EQ(named("GPT-2 345M"), "gpt2-medium");
+  EXPECT_EQ(named("GPT-2 8.3B"), "");
+  EXPECT_EQ(named("DeepSeek-V3 671B"), "deepseek-v3");
+  EXPECT_EQ(named("DeepSeek-V3 16B"), "");
+  EXPECT_EQ(named("Mixtral 8x7B"), "mixtral-8x7b");
+  EXPECT_EQ(named("Llama 2 7B"), "llama-2-7b");
+}
+
 TEST(PublishedNames, AreLettersAndNumbers) {
   EXPECT_EQ(plain_name("DeepSeek-V3 "), "deepseekv3");
   EXPECT_EQ(plain_name("Llama-3.1_8B"), "llama3.1.8b");
