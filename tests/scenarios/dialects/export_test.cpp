@@ -224,6 +224,21 @@ TEST(Export, VllmIsGivenNoLimitsThatItDoesNotStartWith) {
   EXPECT_EQ(code(whole + R"("max_model_len": 4096)"), "");
 }
 
+TEST(Export, WhatVllmDoesOtherwiseIsListedWhereItIsAsByDefault) {
+  const std::string text = exported("systems/vllm-mixtral-8x7b", Dialect::kVllm);
+  EXPECT_NE(text.find("serving.divide_experts = false"), std::string::npos) << text;
+}
+
+TEST(Export, WhatIsAsByDefaultIsNotListed) {
+  const Settings s =
+      settings_of(scenario_at("systems/vllm-llama-3.1-70b"), Dialect::kVllm, Launcher::kNone);
+  for (const std::string& field : s.unsaid) {
+    EXPECT_TRUE(field == "cluster" || field.starts_with("serving.requests.rate_per_s") ||
+                field.starts_with("serving.requests.kinds"))
+        << field;
+  }
+}
+
 TEST(Export, VllmAsksForADrafterThatHasNoName) {
   EXPECT_NE(exported("systems/vllm-llama-3.1-70b-eagle", Dialect::kVllm)
                 .find("\n# to be added: \"model\" of --speculative-config"),
