@@ -96,6 +96,11 @@ struct Fork {
 };
 Fork fork_of(Arguments& arguments);
 std::string framework_of(const Fork& fork);
+
+/// Which kernels attention has. Throws InputError D009 for context parallelism where none has it.
+void write_attention(ExportDraft& draft);
+void read_attention(Arguments& arguments, Imported& out, const Fork& fork);
+
 /// Sharding as DeepSpeed has it, and how it reduces gradients, of so many bytes each;
 /// `narrow_weights`: of 16 bits.
 void read_zero(Arguments& arguments, Imported& out, bool narrow_weights,

@@ -20,6 +20,7 @@
 
 #include "core/json.h"
 #include "plan/refusal.h"
+#include "scenarios/ampere.h"
 #include "scenarios/dialects/megatron.h"
 
 namespace plait::megatron {
@@ -134,7 +135,7 @@ void write_layers(ExportDraft& d) {
   if (rule.first == 0) {
     d.set(kLayerFrequency, rule.every);
   } else {
-    d.set(kLayerFrequency, fmt::format("[{:d}]", fmt::join(experts, ",")));
+    d.set(kLayerFrequency, fmt::format("'[{:d}]'", fmt::join(experts, ",")));
   }
   // Two rules may say the same of all layers, of which a list is read as one.
   if (rule.first == 0 || rule_of(experts) == rule) {
@@ -281,8 +282,9 @@ void write_experts(ExportDraft& d) {
   if (capacity > 0) d.set(kCapacity, fmt::format("{}", capacity)), d.set(kPads);
   d.say({"workload.capacity_factor"});
   write_exchange(d);
-  // arguments.py: grouped products are of bf16 alone.
-  const bool grouped = d.scenario.workload.precision.weights == DType::kBf16;
+  // arguments.py: grouped products are of bf16 alone, on compute capability 8.0 and above.
+  const bool grouped = d.scenario.workload.precision.weights == DType::kBf16 &&
+                       !predates_ampere(d.scenario.cluster.device);
   if (grouped) d.set(kOneLayer);
   if (!grouped) d.contradict("kernels.experts");
   write_ranks(d);

@@ -239,6 +239,11 @@ TEST(Export, WhatIsAsByDefaultIsNotListed) {
   }
 }
 
+TEST(Export, ListsOfLayersAreNoPatternsOfTheShell) {
+  const std::string text = exported("systems/deepseek-v3", Dialect::kMegatronCore);
+  EXPECT_NE(text.find("\n--moe-layer-freq '[0,0,0,1,"), std::string::npos) << text;
+}
+
 TEST(Export, VllmAsksForADrafterThatHasNoName) {
   EXPECT_NE(exported("systems/vllm-llama-3.1-70b-eagle", Dialect::kVllm)
                 .find("\n# to be added: \"model\" of --speculative-config"),
