@@ -293,6 +293,12 @@ class Search(CommandTest):
             self.assertEqual(written.read_text(encoding="utf-8"),
                              self.run_ok("export", HYBRID, *words, "--to", dialect).out)
 
+    def test_a_name_is_no_path(self):
+        self.search(HYBRID, "--set", "name=../../a b/.x", "--export", "accelerate", "--export-to",
+                    self.folder / "in" / "out", "--budget", "1")
+        self.assertEqual([p.name for p in (self.folder / "in").rglob("*.yaml")],
+                         ["_._.._a_b_.x.accelerate.yaml"])
+
     def test_experts_are_searched(self):
         axes = [w for a in ("ep", "dp", "fsdp") for w in ("--set", f"strategy.{a}=auto")]
         answer = self.search(MIXTRAL, *axes)

@@ -239,6 +239,21 @@ TEST(Export, WhatIsAsByDefaultIsNotListed) {
   }
 }
 
+TEST(Export, ANameStaysInItsComment) {
+  for (const char* name : {"a\nrm -rf x", "a\r\tx", "a\u2028x: y", "a\u0085x: y"}) {
+    for (const DialectRow& row : dialects()) {
+      const bool quotes = row.dialect == Dialect::kDeepSpeed;  // JSON, which has no comments
+      if (!row.writes() || !row.trains || quotes) continue;
+      Settings s = settings_of(scenario_at(kScenarios[2]), row.dialect, Launcher::kNone);
+      s.scenario = name, s.unsaid = {name}, s.asked = {name};
+      const std::string text = render(s, Launcher::kNone);
+      for (const char* part : {"\nrm -rf x", "\r", "\t", "\u2028", "\u0085"}) {
+        EXPECT_EQ(text.find(part), std::string::npos) << row.name << text;
+      }
+    }
+  }
+}
+
 TEST(Export, ListsOfLayersAreNoPatternsOfTheShell) {
   const std::string text = exported("systems/deepseek-v3", Dialect::kMegatronCore);
   EXPECT_NE(text.find("\n--moe-layer-freq '[0,0,0,1,"), std::string::npos) << text;
