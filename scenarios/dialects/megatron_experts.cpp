@@ -143,6 +143,18 @@ void write_layers(ExportDraft& d) {
   }
 }
 
+/// D009: megatron/core/transformer/moe/moe_layer.py, MoELayer.forward, trains experts beside tensor
+/// parallelism with sequence parallelism alone.
+void refuse_whole_sequences(const Scenario& s) {
+  if (s.strategy.mesh.size_of(kTensorAxes) == 1 || s.strategy.sequence_parallel) return;
+  throw locate(refusal("D009",
+                       "Megatron-LM trains no experts with tensor parallelism and without "
+                       "sequence parallelism",
+                       "strategy.sequence_parallel", "true, or tp = 1",
+                       "--set strategy.sequence_parallel=true"),
+               s);
+}
+
 /// arguments.py: expert parallelism is not supported with fp16.
 void refuse_fp16(const Scenario& s, std::int64_t ranks) {
   if (ranks == 1 || s.workload.precision.weights != DType::kFp16) return;
@@ -274,6 +286,7 @@ bool counts_ranks_of_experts(const Strategy& s) {
 void write_experts(ExportDraft& d) {
   const Model& m = d.scenario.model;
   if (m.experts == 0) return d.say({"model.experts"});
+  refuse_whole_sequences(d.scenario);
   for (const Same& same : kMixtureSizes) d.copy(std::string(same.argument), same.path);
   if (m.shared_ffn_hidden > 0) d.set(std::string(kSharedSize.argument), m.shared_ffn_hidden);
   d.say({kSharedSize.path});

@@ -310,6 +310,16 @@ class Search(CommandTest):
         written = self.run_with(MIXTRAL, {})
         self.assertLessEqual(report["step_time_s"], written["step_time_s"])
 
+    def test_megatron_splits_layers_with_experts_only_beside_sequence_parallelism(self):
+        opened = [w for field in ("tp", "dp", "fsdp", "sequence_parallel")
+                  for w in ("--set", f"strategy.{field}=auto")]
+        answer = self.search(MIXTRAL, "--set", "framework=megatron-core", *opened, "--best", "9")
+        self.assertEqual(answer["framework"]["limits"], {"strategy.sequence_parallel": ["true"]})
+        split = [r["settings"] for r in answer["best"] if r["settings"].get("strategy.tp", "1") != "1"]
+        self.assertTrue(split)
+        for settings in split:
+            self.assertEqual(settings["strategy.sequence_parallel"], "true")
+
     def test_layers_of_two_kinds_are_searched(self):
         first = {"model.first_dense_layers": "1"}
         axes = [w for a in ("ep", "dp", "fsdp") for w in ("--set", f"strategy.{a}=auto")]

@@ -74,6 +74,18 @@ std::string refused(const std::string& path, const std::vector<Override>& change
   return "";
 }
 
+// megatron/core/transformer/moe/moe_layer.py, MoELayer.forward.
+TEST(MegatronChecks, ExpertsBesideTensorParallelismWantSequenceParallelism) {
+  const std::string mixtral = "systems/megatron-moe-mixtral-8x7b";
+  const auto split = [](const char* tp, const char* shares) {
+    return std::vector<Override>{
+        {"strategy.tp", tp}, {"strategy.dp", "1"}, {"strategy.sequence_parallel", shares}};
+  };
+  EXPECT_EQ(refused(mixtral, split("2", "false")), "D009 strategy.sequence_parallel");
+  EXPECT_EQ(refused(mixtral, split("2", "true")), "");
+  EXPECT_EQ(refused(mixtral, {}), "");
+}
+
 TEST(MegatronChecks, ExpertsOnOldDevicesAreLayersOfTheirOwn) {
   EXPECT_FALSE(
       has(arguments_of(kMixture, {{"cluster.device", "v100-sxm2-32"}}), "--moe-grouped-gemm"));
