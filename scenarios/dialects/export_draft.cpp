@@ -134,6 +134,12 @@ void ExportDraft::copy(std::string key, std::string_view path) {
   say({path});
 }
 
+Hosts ExportDraft::hosts() const {
+  const json* each = value_at(resolved_, "cluster.node.devices_per_host");
+  return hosts_of(scenario.cluster.nodes, scenario.cluster.devices_per_node,
+                  each == nullptr ? 0 : each->get<std::int64_t>());
+}
+
 Settings ExportDraft::finish(Dialect dialect) && {
   Unsaid unsaid(resolved_, said_, contradicted_);
   unsaid.walk(scenario_shape(), "");
@@ -143,8 +149,8 @@ Settings ExportDraft::finish(Dialect dialect) && {
           .said = {said_.begin(), said_.end()},
           .unsaid = std::move(unsaid.list),
           .asked = std::move(asked_),
-          .nodes = scenario.cluster.nodes,
-          .devices_per_node = scenario.cluster.devices_per_node};
+          .hosts = hosts().count,
+          .devices_per_host = hosts().devices};
 }
 
 }  // namespace plait

@@ -118,17 +118,17 @@ std::string batch_header(const Settings& s) {
   return fmt::format(
       "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n"
       "#SBATCH --exclusive\n",
-      s.nodes, s.devices_per_node);
+      s.hosts, s.devices_per_host);
 }
 
-/// One torchrun on each node; they meet on the first.
+/// One torchrun on each host; they meet on the first.
 std::string torchrun(const Settings& s, Launcher launcher, const std::string& program) {
   const bool slurm = launcher == Launcher::kSlurm;
-  const bool alone = s.nodes == 1 && !slurm;
+  const bool alone = s.hosts == 1 && !slurm;
   std::string out;
   if (slurm) out += "MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n";
   out += fmt::format("{}torchrun --nnodes {} --nproc_per_node {} \\\n", slurm ? "srun " : "",
-                     s.nodes, s.devices_per_node);
+                     s.hosts, s.devices_per_host);
   out +=
       alone ? "  --standalone \\\n"
             : "  --rdzv_backend c10d --rdzv_endpoint \"${MASTER_ADDR}:${MASTER_PORT:-29500}\" \\\n";

@@ -259,6 +259,17 @@ TEST(Export, ListsOfLayersAreNoPatternsOfTheShell) {
   EXPECT_NE(text.find("\n--moe-layer-freq '[0,0,0,1,"), std::string::npos) << text;
 }
 
+// A tray is a host of 4 GPUs, and 18 of them are one domain of NVLink.
+TEST(Export, LaunchersStartOnHosts) {
+  const Scenario s = scenario_at(
+      kScenarios[0], {{"cluster", R"({"preset": "gb200-nvl72", "devices_per_node": 64})"}});
+  const std::string text =
+      render(settings_of(s, Dialect::kMegatronCore, Launcher::kSlurm), Launcher::kSlurm);
+  EXPECT_NE(text.find("--nodes=16\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("--gpus-per-node=4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("--nnodes 16 --nproc_per_node 4 "), std::string::npos) << text;
+}
+
 TEST(Export, VllmAsksForADrafterThatHasNoName) {
   EXPECT_NE(exported("systems/vllm-llama-3.1-70b-eagle", Dialect::kVllm)
                 .find("\n# to be added: \"model\" of --speculative-config"),
