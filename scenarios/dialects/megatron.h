@@ -46,6 +46,8 @@ void write_windows(ExportDraft& draft);
 void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 
 /// Which layers of a hybrid have states, attention and an MLP, and what states are.
+/// `has_pattern`: the model is a hybrid that it has.
+bool has_pattern(const Model& model);
 void write_hybrid(ExportDraft& draft);
 void read_hybrid(Arguments& arguments, Imported& out, std::int64_t layers, std::int64_t hidden);
 

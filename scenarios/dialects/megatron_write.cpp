@@ -242,7 +242,7 @@ void write(ExportDraft& d) {
   write_training(d);
   write_strategy(d);
   write_experts(d);
-  if (!d.scenario.model.layer_pattern.empty() && d.launcher == Launcher::kNone) {
+  if (has_pattern(d.scenario.model) && d.launcher == Launcher::kNone) {
     d.ask("pretrain_mamba.py in place of pretrain_gpt.py");
   }
   d.set("--mock-data");

@@ -259,6 +259,20 @@ TEST(Export, ListsOfLayersAreNoPatternsOfTheShell) {
   EXPECT_NE(text.find("\n--moe-layer-freq '[0,0,0,1,"), std::string::npos) << text;
 }
 
+TEST(Export, TorchtitanIsAskedForAModelThatItHasUnderNoName) {
+  const std::string text = exported("qwen/qwen-2.5-72b-128xh200", Dialect::kTorchtitan);
+  EXPECT_NE(text.find("\n# to be added: name and flavor of qwen-2.5-72b in [model]\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Export, AccelerateAsksWhereItsMachinesMeet) {
+  EXPECT_NE(exported(kScenarios[3], Dialect::kAccelerate)
+                .find("\n# to be added: main_process_ip and main_process_port; machine_rank"),
+            std::string::npos);
+  EXPECT_EQ(exported(kScenarios[2], Dialect::kAccelerate).find("to be added"), std::string::npos);
+}
+
 // A tray is a host of 4 GPUs, and 18 of them are one domain of NVLink.
 TEST(Export, LaunchersStartOnHosts) {
   const Scenario s = scenario_at(
