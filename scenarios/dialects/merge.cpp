@@ -386,7 +386,10 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.leave_out_what_is_idle();
   const Scenario checked = merge.check(folder);
   merge.adapt_all_linear(checked.model, folder, warnings);
-  if (warnings != nullptr) merge.warn_of_kernels(*warnings), merge.warn_of_machine(*warnings);
+  if (warnings != nullptr) {
+    merge.warn_of_kernels(*warnings), merge.warn_of_machine(*warnings);
+    warn_of_processor(checked, *warnings);
+  }
   return merge.text();
 }
 
