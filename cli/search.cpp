@@ -91,6 +91,16 @@ class SearchClock {
   ProgressLine progress_{"enumerating layouts"};
 };
 
+/// A scenario's name as a part of a file's: it names no folder, and hides nothing.
+std::string file_name_of(std::string name) {
+  static constexpr std::string_view kKept =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  std::ranges::replace_if(
+      name, [](char c) { return kKept.find(c) == std::string_view::npos; }, '_');
+  if (name.starts_with('.')) name.front() = '_';
+  return name.empty() ? "scenario" : name;
+}
+
 /// FOLDER/SCENARIO.DIALECT.SUFFIX in each dialect that was asked for.
 void export_layout(const SearchCommand& o, const SearchRow& row) {
   if (o.exports.empty()) return;
@@ -103,7 +113,8 @@ void export_layout(const SearchCommand& o, const SearchRow& row) {
   for (const std::string& name : o.exports) {
     const Dialect dialect = dialect_named(name);
     const std::filesystem::path folder = o.export_folder;
-    NewFile file(folder / fmt::format("{}.{}.{}", scenario.name, name, row_of(dialect).suffix));
+    NewFile file(folder / fmt::format("{}.{}.{}", file_name_of(scenario.name), name,
+                                      row_of(dialect).suffix));
     file.write(render(settings_of(scenario, dialect, Launcher::kNone), Launcher::kNone));
     file.finish();
   }

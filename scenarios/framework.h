@@ -27,6 +27,7 @@ struct FrameworkDefault {
 struct FrameworkOffer {
   std::string path;                 // of a scenario field
   std::vector<std::string> values;  // as --set takes them
+  bool of_mixtures = false;         // of models with experts alone
   std::string source;
 };
 

@@ -22,6 +22,7 @@ Framework parsed(const std::string& name, const Tree& json) {
   for (const auto& [path, entry] : offers.items()) {
     FrameworkOffer& offer = out.offers.emplace_back();
     offer.path = path, offer.source = entry.at("source").get<std::string>();
+    offer.of_mixtures = entry.value("of_mixtures", false);
     for (const auto& value : entry.at("values")) {
       offer.values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
     }

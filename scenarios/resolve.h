@@ -76,6 +76,10 @@ void resolve_engine_kernels(const Json* kernels, const Serving& serving, Kernels
 /// The engines of `serving.disaggregated` where it is written: what they do not say as
 /// serving.engine, and a dp that is absent so that the pools fill the devices. Throws S185, S186.
 void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& serving);
+/// The type that vLLM takes where `serving` does not say one: fp16 on devices that have no bf16.
+/// Appends W014 where it is bf16 there, with which vLLM does not start.
+void resolve_types(const Json& serving, const Device& device, Serving& out,
+                   std::vector<std::string>& warnings);
 /// Sizes of a step that neither `serving.engine` nor a pool's own says: vLLM's, which depend on the
 /// device.
 void resolve_batches(const Json& serving, const Device& device, Serving& out);

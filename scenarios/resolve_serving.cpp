@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "scenarios/ampere.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
@@ -161,6 +162,26 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
     s.limits.max_context = longest_request(s.load);
   }
   return s;
+}
+
+/// What --dtype auto comes to, and what is refused: vllm/config/model.py, _resolve_auto_dtype, and
+/// vllm/v1/worker/gpu_worker.py, _check_if_gpu_supports_dtype. Layers that are copied to devices
+/// are no server's.
+void resolve_types(const Json& serving, const Device& device, Serving& s,
+                   std::vector<std::string>& warnings) {
+  ServingPrecision& p = s.precision;
+  const bool vllm = s.limits.engine == ServingEngine::kVllm && s.layers.dealing == Dealing::kEven;
+  if (!vllm || !predates_ampere(device) || p.activations != DType::kBf16) return;
+  if (serving.find("dtype") != nullptr) {
+    warnings.push_back(fmt::format(
+        "W014: vLLM does not start in bf16 on {}, which has no matrix units for it: set "
+        "serving.dtype to \"fp16\"",
+        device.name));
+    return;
+  }
+  p.activations = DType::kFp16;
+  if (serving.find("kv_cache") == nullptr) p.kv_cache = p.activations;
+  if (serving.find("state_cache") == nullptr) p.states = p.activations;
 }
 
 /// It takes what a device has free. What it is to find out by itself, layers or experts on devices,

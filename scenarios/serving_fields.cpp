@@ -282,7 +282,8 @@ const Table<Serving>& serving_table() {
       {
           field_of<S>("dtype", part(&P::activations),
                       choice_of({DType::kBf16, DType::kFp16, DType::kFp32}),
-                      "Activations, and weights where no narrower form is given."),
+                      "Activations, and weights where no narrower form is given.")
+              .otherwise("bf16; of vLLM fp16 on devices of compute capability below 8.0"),
           field_of<S>("weights", part(&P::weights), formats(),
                       "Weights of the linear layers, widened as products read them; plain: in "
                       "`dtype`. q4_k_m and q5_k_m: llama.cpp's mixes, down projections in Q6_K in "

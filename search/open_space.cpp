@@ -214,13 +214,22 @@ void limit_to(const std::vector<FrameworkOffer>& offers, const Scenario& s, Spac
   }
 }
 
+/// Ranks that share no layer have no sequence to share.
+bool is_idle(const std::string& path, const Scenario& s) {
+  return path == "strategy.sequence_parallel" && s.strategy.mesh.size_of(kTensorAxes) == 1;
+}
+
 /// Of the framework, with what the scenario says itself.
 std::vector<FrameworkOffer> all_offers(const OpenScenario& open) {
   const Framework* framework = find_framework(open.scenario.framework);
   if (framework == nullptr) return {};
   std::vector<FrameworkOffer> out = framework->offers;
+  std::erase_if(out, [&open](const FrameworkOffer& offer) {
+    return offer.of_mixtures && open.scenario.model.experts == 0;
+  });
   const auto said = said_in(open);
   for (FrameworkOffer& offer : out) {
+    if (is_idle(offer.path, open.scenario)) continue;
     const auto own = std::ranges::find(said, offer.path, [](const auto& s) { return s.first; });
     PLAIT_CHECK(own != said.end(), "a layout says each field that is searched");
     if (std::ranges::count(offer.values, own->second) == 0) offer.values.push_back(own->second);

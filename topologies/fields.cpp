@@ -120,6 +120,9 @@ const Table<NodeSpec>& node_table() {
               .required(),
           field("devices", &NodeSpec::devices, count(1, kMostDevicesPerNode), "Devices of a node.")
               .required(),
+          field("devices_per_host", &NodeSpec::devices_per_host, count(0, kMostDevicesPerNode),
+                "Devices of each host, where a node is several: what launchers count. 0: all.")
+              .silent_by_default(),
           field("cpu", &NodeSpec::cpu, Text{{"intel", "amd", "arm"}}, "Make of the CPU."),
           field("processor", &NodeSpec::processor, Text{},
                 "What usually computes on the host: a processor of the catalogue.")

@@ -28,6 +28,7 @@ struct NodeSpec {
   std::string fabric;  // catalogue name; "" where the node has no NICs
   Family family = Family::kNvSwitch;
   std::int64_t devices = 8;
+  std::int64_t devices_per_host = 0;  // of a node of several hosts; 0: all
   std::string cpu = "intel";
   std::string processor;  // catalogue name of all that a node has; "": none is known
   double host_slowdown = 1;

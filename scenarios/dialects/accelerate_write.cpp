@@ -122,9 +122,12 @@ void write(ExportDraft& d) {
   if (wraps && p.autocast) d.say({"workload.precision.autocast"});
   d.set("machine_rank", 0);
   d.set("main_training_function", "main");
-  d.copy("num_machines", "cluster.nodes");
+  d.set("num_machines", d.hosts().count);
   d.set("num_processes", d.scenario.cluster.world_size());
-  d.say({"cluster.devices_per_node"});
+  d.say({"cluster.nodes", "cluster.devices_per_node"});
+  if (d.hosts().count > 1) {
+    d.ask("main_process_ip and main_process_port; machine_rank, which each machine has its own of");
+  }
   const bool stored = !wraps || p.weights == DType::kFp32;
   say_or_contradict(d, "workload.precision.weights", stored);
   if (p.matmul == p.weights) say_or_contradict(d, "workload.precision.matmul", stored);

@@ -86,6 +86,17 @@ void write_offload(ExportDraft& d) {
   }
 }
 
+/// Ulysses: ranks of a sequence, by which replicas are fewer (deepspeed/runtime/config.py,
+/// DeepSpeedConfig.__init__).
+void write_sequences(ExportDraft& d) {
+  const Mesh& mesh = d.scenario.strategy.mesh;
+  if (mesh[Axis::kUlysses] == 1 || mesh[Axis::kCp] > 1) return;
+  d.section("");
+  d.set("sequence_parallel_size", mesh[Axis::kUlysses]);
+  d.say({"strategy.cp"});
+  if (d.scenario.strategy.context.kind == ContextKind::kUlysses) d.say({"strategy.context.kind"});
+}
+
 /// Its automatic tensor parallelism goes with no stage 3 (engine.py).
 void write_tensor_parallelism(ExportDraft& d) {
   const std::int64_t tp = d.scenario.strategy.mesh.size_of(kTensorAxes);
@@ -128,6 +139,7 @@ void write_zero(ExportDraft& d) {
 
 void write(ExportDraft& draft) {
   write_batch(draft);
+  write_sequences(draft);
   write_precision(draft);
   write_zero(draft);
 }

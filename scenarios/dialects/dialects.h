@@ -60,7 +60,7 @@ struct Settings {
   std::vector<std::string> said;    // fields of the scenario, "strategy.tp", that follow from these
   std::vector<std::string> unsaid;  // fields that do not, where they are not as by default
   std::vector<std::string> asked;   // what the program wants beside them, and no scenario says
-  std::int64_t nodes = 1, devices_per_node = 1;  // for launchers
+  std::int64_t hosts = 1, devices_per_host = 1;  // for launchers
 };
 
 /// Throws InputError D007 where a launcher is to start what it cannot, D009 where the program does

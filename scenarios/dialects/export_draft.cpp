@@ -23,10 +23,12 @@ constexpr std::pair<std::string_view, std::string_view> kFollows[] = {
     {"workload.precision.matmul", "workload.precision.weights"},
 };
 constexpr std::string_view kOneByDefault[] = {"strategy.dp", "cluster.nodes"};
-/// Fields whose default is another for some engines, and what it is for the others, as JSON.
+/// Fields whose default follows from others in some scenarios, and what it is in the rest, as JSON.
 constexpr std::pair<std::string_view, std::string_view> kUsually[] = {
-    {"engine.kernels", R"("vllm")"},
-    {"engine.gpu_memory_utilization", "0.9"},
+    {"engine.kernels", R"("vllm")"},     {"engine.gpu_memory_utilization", "0.9"},
+    {"serving.dtype", R"("bf16")"},      {"serving.head_weights", R"("plain")"},
+    {"serving.layers.gpu_layers", "-1"}, {"serving.requests.arrivals", R"("poisson")"},
+    {"strategy.zero_stage", "0"},
 };
 /// Of fields whose default is prose, "no limit": not said.
 constexpr std::string_view kNothing[] = {"", "0 B", "0 s"};
@@ -48,15 +50,16 @@ class Unsaid {
   void walk(const Shape& shape, const std::string& prefix) {
     for (const Property& p : shape.properties) {
       const std::string path = prefix.empty() ? p.key : prefix + "." + p.key;
+      if (is_said(path) || std::ranges::count(kNotAsked, path) != 0) continue;
       const json* value = value_at(resolved_, path);
-      if (value == nullptr || is_said(path) || std::ranges::count(kNotAsked, path) != 0) continue;
-      if (std::ranges::count(kWhole, path) != 0 && !is_partly_said(path)) {
+      if (value == nullptr) {
+        add_silent(p, path);
+      } else if (std::ranges::count(kWhole, path) != 0 && !is_partly_said(path)) {
         list.push_back(path);
       } else if (value->is_object()) {
         walk(p.shape, path);
       } else if (contradicted_.contains(path) || !is_default(p, path, *value)) {
-        list.push_back(fmt::format("{} = {}", path,
-                                   value->is_string() ? value->get<std::string>() : value->dump()));
+        add(path, *value);
       }
     }
   }
@@ -64,6 +67,17 @@ class Unsaid {
   std::vector<std::string> list;
 
  private:
+  void add(const std::string& path, const json& value) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    list.push_back(fmt::format("{} = {}", path, text));
+  }
+  /// The resolved scenario leaves out some fields that have their defaults.
+  void add_silent(const Property& p, const std::string& path) {
+    if (!p.shape.properties.empty()) return walk(p.shape, path);
+    if (!contradicted_.contains(path)) return;
+    if (p.need == Need::kDefault) return add(path, json::parse(p.fallback));
+    list.push_back(path);
+  }
   bool is_said(const std::string& path) const { return said_.contains(path); }
   bool is_partly_said(const std::string& path) const {
     const auto next = said_.lower_bound(path + ".");
@@ -120,6 +134,12 @@ void ExportDraft::copy(std::string key, std::string_view path) {
   say({path});
 }
 
+Hosts ExportDraft::hosts() const {
+  const json* each = value_at(resolved_, "cluster.node.devices_per_host");
+  return hosts_of(scenario.cluster.nodes, scenario.cluster.devices_per_node,
+                  each == nullptr ? 0 : each->get<std::int64_t>());
+}
+
 Settings ExportDraft::finish(Dialect dialect) && {
   Unsaid unsaid(resolved_, said_, contradicted_);
   unsaid.walk(scenario_shape(), "");
@@ -129,8 +149,8 @@ Settings ExportDraft::finish(Dialect dialect) && {
           .said = {said_.begin(), said_.end()},
           .unsaid = std::move(unsaid.list),
           .asked = std::move(asked_),
-          .nodes = scenario.cluster.nodes,
-          .devices_per_node = scenario.cluster.devices_per_node};
+          .hosts = hosts().count,
+          .devices_per_host = hosts().devices};
 }
 
 }  // namespace plait

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/hosts.h"
 
 namespace plait {
 
@@ -30,6 +31,8 @@ class ExportDraft {
   void contradict(std::string path) { contradicted_.insert(std::move(path)); }
   /// The program wants this too, which no scenario says.
   void ask(std::string argument) { asked_.push_back(std::move(argument)); }
+  /// Which launchers start on.
+  Hosts hosts() const;
   /// A setting that is a field's own value.
   void copy(std::string key, std::string_view path);
 

@@ -46,6 +46,8 @@ void write_windows(ExportDraft& draft);
 void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 
 /// Which layers of a hybrid have states, attention and an MLP, and what states are.
+/// `has_pattern`: the model is a hybrid that it has.
+bool has_pattern(const Model& model);
 void write_hybrid(ExportDraft& draft);
 void read_hybrid(Arguments& arguments, Imported& out, std::int64_t layers, std::int64_t hidden);
 
@@ -96,6 +98,11 @@ struct Fork {
 };
 Fork fork_of(Arguments& arguments);
 std::string framework_of(const Fork& fork);
+
+/// Which kernels attention has. Throws InputError D009 for context parallelism where none has it.
+void write_attention(ExportDraft& draft);
+void read_attention(Arguments& arguments, Imported& out, const Fork& fork);
+
 /// Sharding as DeepSpeed has it, and how it reduces gradients, of so many bytes each;
 /// `narrow_weights`: of 16 bits.
 void read_zero(Arguments& arguments, Imported& out, bool narrow_weights,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/parse_number.h"
+#include "plan/refusal.h"
 #include "scenarios/dialects/megatron.h"
 
 namespace plait::megatron {
@@ -37,12 +38,24 @@ std::int64_t first_level(Arguments& args, std::int64_t cp) {
   return sizes[0];
 }
 
+/// D009: arguments.py wants each rank's tokens in two halves.
+void require_halves(const Scenario& s, std::int64_t ranks) {
+  if (s.workload.sequence_length % (2 * ranks) == 0) return;
+  throw locate(
+      refusal("D009", fmt::format("Megatron-LM cuts a sequence into 2 * cp = {} parts", 2 * ranks),
+              "workload.sequence_length", fmt::format("a multiple of {}", 2 * ranks),
+              fmt::format("--set workload.sequence_length={}",
+                          (s.workload.sequence_length / (2 * ranks) + 1) * 2 * ranks)),
+      s);
+}
+
 }  // namespace
 
 void write_context(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const std::int64_t ranks = s.mesh.size_of(kContextAxes);
   if (ranks == 1) return;
+  require_halves(d.scenario, ranks);
   for (const auto& [kind, type] : kContextKinds) {
     if (kind == name_of(s.context.kind)) d.set(kType, std::string(type));
   }

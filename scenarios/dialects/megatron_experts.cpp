@@ -20,6 +20,7 @@
 
 #include "core/json.h"
 #include "plan/refusal.h"
+#include "scenarios/ampere.h"
 #include "scenarios/dialects/megatron.h"
 
 namespace plait::megatron {
@@ -134,12 +135,24 @@ void write_layers(ExportDraft& d) {
   if (rule.first == 0) {
     d.set(kLayerFrequency, rule.every);
   } else {
-    d.set(kLayerFrequency, fmt::format("[{:d}]", fmt::join(experts, ",")));
+    d.set(kLayerFrequency, fmt::format("'[{:d}]'", fmt::join(experts, ",")));
   }
   // Two rules may say the same of all layers, of which a list is read as one.
   if (rule.first == 0 || rule_of(experts) == rule) {
     d.say({"model.first_dense_layers", "model.moe_every"});
   }
+}
+
+/// D009: megatron/core/transformer/moe/moe_layer.py, MoELayer.forward, trains experts beside tensor
+/// parallelism with sequence parallelism alone.
+void refuse_whole_sequences(const Scenario& s) {
+  if (s.strategy.mesh.size_of(kTensorAxes) == 1 || s.strategy.sequence_parallel) return;
+  throw locate(refusal("D009",
+                       "Megatron-LM trains no experts with tensor parallelism and without "
+                       "sequence parallelism",
+                       "strategy.sequence_parallel", "true, or tp = 1",
+                       "--set strategy.sequence_parallel=true"),
+               s);
 }
 
 /// arguments.py: expert parallelism is not supported with fp16.
@@ -273,6 +286,7 @@ bool counts_ranks_of_experts(const Strategy& s) {
 void write_experts(ExportDraft& d) {
   const Model& m = d.scenario.model;
   if (m.experts == 0) return d.say({"model.experts"});
+  refuse_whole_sequences(d.scenario);
   for (const Same& same : kMixtureSizes) d.copy(std::string(same.argument), same.path);
   if (m.shared_ffn_hidden > 0) d.set(std::string(kSharedSize.argument), m.shared_ffn_hidden);
   d.say({kSharedSize.path});
@@ -281,8 +295,9 @@ void write_experts(ExportDraft& d) {
   if (capacity > 0) d.set(kCapacity, fmt::format("{}", capacity)), d.set(kPads);
   d.say({"workload.capacity_factor"});
   write_exchange(d);
-  // arguments.py: grouped products are of bf16 alone.
-  const bool grouped = d.scenario.workload.precision.weights == DType::kBf16;
+  // arguments.py: grouped products are of bf16 alone, on compute capability 8.0 and above.
+  const bool grouped = d.scenario.workload.precision.weights == DType::kBf16 &&
+                       !predates_ampere(d.scenario.cluster.device);
   if (grouped) d.set(kOneLayer);
   if (!grouped) d.contradict("kernels.experts");
   write_ranks(d);

@@ -53,10 +53,14 @@ std::string dealt(std::int64_t layers, double attention_ratio, double mlp_ratio)
 
 }  // namespace
 
+bool has_pattern(const Model& m) {
+  return !m.layer_pattern.empty() && m.layer_pattern.find_first_not_of("M*-") == std::string::npos;
+}
+
 void write_hybrid(ExportDraft& d) {
   const Model& m = d.scenario.model;
   if (m.layer_pattern.empty()) return d.say({"model.layer_pattern"});
-  if (m.layer_pattern.find_first_not_of("M*-") != std::string::npos) return;
+  if (!has_pattern(m)) return;
   d.set(kHybrid);
   d.set(kPattern, "'" + m.layer_pattern + "'");
   d.set(kStates, m.state_size);

@@ -31,10 +31,21 @@ constexpr FoundBy kFoundBy[] = {
     {"delayed", "fused"}, {"tensorwise", "eager"}, {"blockwise", "blocks"}, {"mxfp8", "blocks"}};
 
 /// Devices that multiply scales of 32 elements in their matrix units have products in 4 bits too.
+bool multiplies_micro_scales(const Scenario& s) { return s.cluster.device.peak_fp4.value > 0; }
+
 std::string recipe_of(const Scenario& s) {
-  const bool micro = s.cluster.device.peak_fp4.value > 0;
-  if (s.kernels.amax == Fusion::kBlocks) return micro ? "mxfp8" : "blockwise";
+  if (s.kernels.amax == Fusion::kBlocks) {
+    return multiplies_micro_scales(s) ? "mxfp8" : "blockwise";
+  }
   return s.kernels.amax == Fusion::kEager ? "tensorwise" : "delayed";
+}
+
+/// Weights stay in 8 bits beside a distributed optimizer alone (validate_args), and where they are
+/// not gathered so, with mxfp8.
+bool can_keep(const Scenario& s) {
+  const Precision& p = s.workload.precision;
+  const bool kept = p.matmul == DType::kFp8 && p.keeps_narrow() && s.strategy.zero_stage >= 1;
+  return kept && (p.gathers_narrow() || multiplies_micro_scales(s));
 }
 
 /// "delayed" is the default; weights that are kept and not gathered in 8 bits are mxfp8's.
@@ -57,9 +68,9 @@ void write_narrow(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
   if (p.matmul == DType::kFp8) d.set(kFp8, "hybrid");
   if (p.matmul == DType::kNvfp4) d.set(kFp4, "e2m1"), d.set(kRecipe, "nvfp4");
-  const bool fp8 = p.matmul == DType::kFp8, mxfp8 = fp8 && p.keeps_narrow() && !p.gathers_narrow();
-  if (fp8) write_recipe(d, mxfp8);
-  if (p.keeps_narrow() && fp8) {
+  const bool kept = can_keep(d.scenario), mxfp8 = kept && !p.gathers_narrow();
+  if (p.matmul == DType::kFp8) write_recipe(d, mxfp8);
+  if (kept) {
     if (mxfp8) d.set(kReuse);
     d.set(kGather);
     d.say({"workload.precision.narrow_weights"});

@@ -228,14 +228,16 @@ class Reading {
       near("--rampup-batch-size is left out: all steps have the global batch of its end");
     }
     args_.find("--reset-position-ids");  // costs nothing
+    const bool packed = args_.flag("--reset-attention-mask");
     give("--reset-attention-mask", "workload.documents.packing",
-         args_.flag("--reset-attention-mask") ? R"("packed")" : R"("none")");
-    const auto backend =
-        args_.one_of("--attention-backend", {"flash", "fused", "unfused", "local", "auto"});
-    const bool slow =
-        backend == "unfused" || backend == "local" || (fork_.deepspeed && !fork_.flash_attention);
-    if (slow) args_.exclusive("--use-flash-attn", "--attention-backend");
-    give("--attention-backend", "workload.flash_attention", json_bool(!slow));
+         packed ? R"("packed")" : R"("none")");
+    const bool own_code = fork_.deepspeed || args_.text("--transformer-impl") == "local";
+    if (packed && !own_code) {
+      near(
+          "--reset-attention-mask is read as attention within documents, though Transformer Engine "
+          "takes no notice of that mask (Megatron-LM issue 2357)");
+    }
+    read_attention(args_, out_, fork_);
     give("--clip-grad", "workload.gradient_clipping",
          json_bool(args_.number("--clip-grad").value_or(1.0) > 0));
   }

@@ -41,7 +41,7 @@ void write_windows(ExportDraft& d) {
   std::vector<bool> windowed;
   for (std::int64_t l = 0; l < m.layers; ++l) windowed.push_back(m.has_window(l));
   if (m.full_attention_first > 0) {
-    d.set(kFrequency, fmt::format("[{:d}]", fmt::join(windowed, ",")));
+    d.set(kFrequency, fmt::format("'[{:d}]'", fmt::join(windowed, ",")));
   } else if (m.full_attention_every > 0) {
     d.set(kFrequency, m.full_attention_every);
   }

@@ -120,12 +120,12 @@ void write_precision(ExportDraft& d) {
   write_narrow(d);
 }
 
-/// How long documents are is for the data to say.
+/// Positions begin anew with each document. Transformer Engine takes no notice of the mask that
+/// would keep attention within it (Megatron-LM issue 2357), so that packing is listed.
 void write_documents(ExportDraft& d) {
   if (d.scenario.workload.documents.packing != Packing::kPacked) return;
   d.set("--reset-position-ids");
   d.set("--reset-attention-mask");
-  d.say({"workload.documents.packing"});
 }
 
 void write_workload(ExportDraft& d) {
@@ -133,11 +133,9 @@ void write_workload(ExportDraft& d) {
   for (const Same& same : kSizes) d.copy(std::string(same.argument), same.path);
   write_documents(d);
   write_precision(d);
-  d.set("--attention-backend", w.flash_attention ? "flash" : "unfused");
+  write_attention(d);
   d.set("--clip-grad", w.gradient_clipping ? "1.0" : "0.0");
-  d.say({"workload.flash_attention", "workload.gradient_clipping"});
-  const bool own_softmax = d.scenario.kernels.softmax == SoftmaxKernel::kMegatron;
-  if (w.flash_attention || own_softmax) d.say({"kernels.softmax"});
+  d.say({"workload.gradient_clipping"});
 }
 
 /// Without how long, and how fast, it does not start (megatron/training/training.py,
@@ -244,7 +242,7 @@ void write(ExportDraft& d) {
   write_training(d);
   write_strategy(d);
   write_experts(d);
-  if (!d.scenario.model.layer_pattern.empty() && d.launcher == Launcher::kNone) {
+  if (has_pattern(d.scenario.model) && d.launcher == Launcher::kNone) {
     d.ask("pretrain_mamba.py in place of pretrain_gpt.py");
   }
   d.set("--mock-data");

@@ -14,6 +14,7 @@
 #include "scenarios/dialects/base_scenario.h"
 #include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/hosts.h"
 #include "scenarios/dialects/linear_modules.h"
 #include "scenarios/dialects/missing_parts.h"
 #include "scenarios/dialects/scenario_tree.h"
@@ -374,7 +375,8 @@ std::string scenario_json(const Imported& imported, const std::string& file,
                           const BaseScenario& base, const std::string& folder,
                           std::vector<std::string>* warnings) {
   if (!base.text.empty()) check_base(base);
-  Merge merge(imported, file, base);
+  const Imported counted = in_nodes(imported, base);
+  Merge merge(counted, file, base);
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();
   merge.move_path("model.hf_config", from, folder);
   merge.move_path("calibration", from, folder);
@@ -384,7 +386,10 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.leave_out_what_is_idle();
   const Scenario checked = merge.check(folder);
   merge.adapt_all_linear(checked.model, folder, warnings);
-  if (warnings != nullptr) merge.warn_of_kernels(*warnings), merge.warn_of_machine(*warnings);
+  if (warnings != nullptr) {
+    merge.warn_of_kernels(*warnings), merge.warn_of_machine(*warnings);
+    warn_of_processor(checked, *warnings);
+  }
   return merge.text();
 }
 

@@ -70,4 +70,12 @@ void refuse_missing(const std::vector<std::string>& missing, const std::string& 
                         example_of(missing) + presets_near(model)});
 }
 
+void warn_of_processor(const Scenario& scenario, std::vector<std::string>& warnings) {
+  const bool works = scenario.serving && scenario.serving->layers.leaves_devices();
+  if (!works || !scenario.processor.name.empty()) return;
+  warnings.emplace_back(
+      "W008: what no device has room for the processor computes, and the base does not say which "
+      "it is: to be served, the scenario wants cluster.processor, such as \"cpu-host\"");
+}
+
 }  // namespace plait

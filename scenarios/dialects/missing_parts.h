@@ -1,8 +1,10 @@
 #pragma once
-// The refusal of a file that, with its base, does not say all that a scenario needs.
+// What a file, with its base, does not say of all that a scenario needs.
 
 #include <string>
 #include <vector>
+
+#include "scenarios/scenario.h"
 
 namespace plait {
 
@@ -10,5 +12,8 @@ namespace plait {
 /// `unknown_model`: what the file calls a model that is no preset; "": it names none.
 [[noreturn]] void refuse_missing(const std::vector<std::string>& missing,
                                  const std::string& unknown_model, const std::string& file);
+
+/// W008 where the scenario serves with work for a processor, and names none.
+void warn_of_processor(const Scenario& scenario, std::vector<std::string>& warnings);
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/dialects/dialects.h"
@@ -10,16 +11,29 @@
 namespace plait {
 namespace {
 
+/// Names and other texts of a scenario end no comment: control characters become spaces, and so do
+/// the line breaks that YAML has besides (YAML 1.1, 5.4: NEL, LS, PS).
+std::string comment(std::string_view what, std::string text) {
+  for (const std::string_view wide : {"\u0085", "\u2028", "\u2029"}) {
+    for (std::size_t at; (at = text.find(wide)) != std::string::npos;) {
+      text.replace(at, wide.size(), " ");
+    }
+  }
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+  return fmt::format("# {}: {}\n", what, text);
+}
+
 std::string heading(const Settings& s) {
-  return fmt::format("# {}: {}\n# scenario: {}\n", row_of(s.dialect).name, row_of(s.dialect).target,
-                     s.scenario);
+  return comment(row_of(s.dialect).name, std::string(row_of(s.dialect).target)) +
+         comment("scenario", s.scenario);
 }
 
 std::string closing(const Settings& s) {
   std::string out;
-  if (!s.asked.empty()) out = fmt::format("# to be added: {}\n", fmt::join(s.asked, "; "));
-  if (s.unsaid.empty()) return out + "# not represented: nothing\n";
-  return out + fmt::format("# not represented: {}\n", fmt::join(s.unsaid, "; "));
+  if (!s.asked.empty()) out = comment("to be added", fmt::format("{}", fmt::join(s.asked, "; ")));
+  const std::string unsaid = fmt::format("{}", fmt::join(s.unsaid, "; "));
+  return out + comment("not represented", unsaid.empty() ? "nothing" : unsaid);
 }
 
 std::string argument(const Setting& s) {
@@ -104,17 +118,17 @@ std::string batch_header(const Settings& s) {
   return fmt::format(
       "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n"
       "#SBATCH --exclusive\n",
-      s.nodes, s.devices_per_node);
+      s.hosts, s.devices_per_host);
 }
 
-/// One torchrun on each node; they meet on the first.
+/// One torchrun on each host; they meet on the first.
 std::string torchrun(const Settings& s, Launcher launcher, const std::string& program) {
   const bool slurm = launcher == Launcher::kSlurm;
-  const bool alone = s.nodes == 1 && !slurm;
+  const bool alone = s.hosts == 1 && !slurm;
   std::string out;
   if (slurm) out += "MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n";
   out += fmt::format("{}torchrun --nnodes {} --nproc_per_node {} \\\n", slurm ? "srun " : "",
-                     s.nodes, s.devices_per_node);
+                     s.hosts, s.devices_per_host);
   out +=
       alone ? "  --standalone \\\n"
             : "  --rdzv_backend c10d --rdzv_endpoint \"${MASTER_ADDR}:${MASTER_PORT:-29500}\" \\\n";

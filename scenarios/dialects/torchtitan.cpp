@@ -18,6 +18,8 @@ void write_model(ExportDraft& d) {
     d.set("name", json_quote(model.name));
     d.set("flavor", json_quote(model.flavor));
     d.say({"model"});
+  } else {
+    d.ask(fmt::format("name and flavor of {} in [model]", d.scenario.model.name));
   }
   const Precision& p = d.scenario.workload.precision;
   if (p.matmul == DType::kFp8) d.set("converters", R"(["float8"])");

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "core/json.h"
 #include "model/presets.h"
@@ -16,6 +14,7 @@
 #include "scenarios/dialects/vllm_config.h"
 #include "scenarios/dialects/vllm_experts.h"
 #include "scenarios/dialects/vllm_formats.h"
+#include "scenarios/dialects/vllm_integers.h"
 #include "scenarios/dialects/vllm_limits.h"
 #include "scenarios/dialects/vllm_speculation.h"
 
@@ -55,33 +54,6 @@ std::vector<ShellWord> words_of(const std::string& text, const std::string& file
   };
   words.erase(std::remove_if(words.begin(), program, is_short), program);
   return with_names(std::move(words), kAliases);
-}
-
-/// The longest sequence that vLLM finds room for (vllm/engine/arg_utils.py).
-bool is_automatic(Arguments& args, std::string_view option) {
-  const Arguments::Option* given = args.find(option);
-  const std::string text = given == nullptr || given->values.empty() ? "" : given->values[0].text;
-  return text == "auto" || text == "-1";
-}
-
-/// "32k" is 32,000, "32K" 32,768 and "25.6k" 25,600 (vllm/engine/arg_utils.py, human_readable_int).
-std::optional<std::int64_t> readable_integer(Arguments& args, std::string_view option) {
-  const std::optional<std::string> text = args.text(option);
-  constexpr std::string_view kLetters = "kmgt";
-  const char letter = text && !text->empty() ? text->back() : '0';
-  const bool binary = letter >= 'A' && letter <= 'Z';
-  const std::size_t power = kLetters.find(binary ? static_cast<char>(letter + 32) : letter);
-  if (power == std::string_view::npos) return args.integer(option);
-  double value = 0;
-  const char* end = text->data() + text->size() - 1;
-  const auto parsed = std::from_chars(text->data(), end, value, std::chars_format::fixed);
-  for (std::size_t i = 0; i <= power; ++i) value *= binary ? 1024 : 1000;
-  const bool decimal = text->find('.') != std::string::npos;
-  if (parsed.ec != std::errc() || parsed.ptr != end || (binary && decimal) ||
-      !(value >= 1 && value < 1e12)) {
-    args.malformed(option, "an integer, 32768, 32k or 32K");
-  }
-  return std::llround(value);
 }
 
 NamedModel named(const std::string& name, int line) {
@@ -153,19 +125,20 @@ void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
 void write_pools(ExportDraft& d, const Serving& s) {
   struct Role {
     const char *pool, *kv_role;
-    const EngineLimits& limits;
+    const EnginePool& instances;
   };
-  const Role roles[] = {{"prefill", "kv_producer", s.disaggregation.prefill.limits},
-                        {"decode", "kv_consumer", s.disaggregation.decode.limits}};
+  const Role roles[] = {{"prefill", "kv_producer", s.disaggregation.prefill},
+                        {"decode", "kv_consumer", s.disaggregation.decode}};
   for (const Role& role : roles) {
     const std::string path = "serving.disaggregated." + std::string(role.pool);
     d.section(role.pool);
+    require_even_heads(d.scenario.model, role.instances.tp, path + ".tp");
     write_model(d);
     d.copy("--tensor-parallel-size", path + ".tp");
     d.copy("--pipeline-parallel-size", path + ".pp");
     d.copy("--data-parallel-size", path + ".dp");
     write_types(d, s);
-    write_engine(d, s, role.limits, path + ".engine");
+    write_engine(d, s, role.instances.limits, path + ".engine");
     d.set("--kv-transfer-config",
           R"('{"kv_connector":"NixlConnector","kv_role":")" + std::string(role.kv_role) + R"("}')");
   }
@@ -330,7 +303,9 @@ void read_scheduling(Arguments& args, Imported& out) {
 
 void write(ExportDraft& d) {
   const Serving* serving = d.scenario.serving ? &*d.scenario.serving : nullptr;
+  require_device(d.scenario);
   if (serving != nullptr && serving->disaggregation.any()) return write_pools(d, *serving);
+  require_even_heads(d.scenario.model, d.scenario.strategy.mesh[Axis::kTp], "strategy.tp");
   write_model(d);
   d.copy("--tensor-parallel-size", "strategy.tp");
   d.copy("--pipeline-parallel-size", "strategy.pp");
@@ -377,6 +352,7 @@ Imported read(const std::string& text, const std::string& file) {
   ServingReader(args, out).read(type, model);
   read_speculation(args, out, file, model.preset);
   read_scheduling(args, out);
+  require_accepted(args, model);
   out.foreign = args.knows_none() && model.name.empty();
   if (args.flag("--config")) {
     const std::string config = args.text("--config").value_or("");

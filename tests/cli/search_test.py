@@ -293,6 +293,12 @@ class Search(CommandTest):
             self.assertEqual(written.read_text(encoding="utf-8"),
                              self.run_ok("export", HYBRID, *words, "--to", dialect).out)
 
+    def test_a_name_is_no_path(self):
+        self.search(HYBRID, "--set", "name=../../a b/.x", "--export", "accelerate", "--export-to",
+                    self.folder / "in" / "out", "--budget", "1")
+        self.assertEqual([p.name for p in (self.folder / "in").rglob("*.yaml")],
+                         ["_._.._a_b_.x.accelerate.yaml"])
+
     def test_experts_are_searched(self):
         axes = [w for a in ("ep", "dp", "fsdp") for w in ("--set", f"strategy.{a}=auto")]
         answer = self.search(MIXTRAL, *axes)
@@ -303,6 +309,16 @@ class Search(CommandTest):
         self.assertEqual(report["step_time_s"], best["report"]["step_time_s"])
         written = self.run_with(MIXTRAL, {})
         self.assertLessEqual(report["step_time_s"], written["step_time_s"])
+
+    def test_megatron_splits_layers_with_experts_only_beside_sequence_parallelism(self):
+        opened = [w for field in ("tp", "dp", "fsdp", "sequence_parallel")
+                  for w in ("--set", f"strategy.{field}=auto")]
+        answer = self.search(MIXTRAL, "--set", "framework=megatron-core", *opened, "--best", "9")
+        self.assertEqual(answer["framework"]["limits"], {"strategy.sequence_parallel": ["true"]})
+        split = [r["settings"] for r in answer["best"] if r["settings"].get("strategy.tp", "1") != "1"]
+        self.assertTrue(split)
+        for settings in split:
+            self.assertEqual(settings["strategy.sequence_parallel"], "true")
 
     def test_layers_of_two_kinds_are_searched(self):
         first = {"model.first_dense_layers": "1"}

@@ -195,6 +195,16 @@ TEST(ExportDeepSpeed, AsksWhereDrivesAre) {
   EXPECT_EQ(config["_to_be_added"][0], "zero_optimization.offload_optimizer.nvme_path");
 }
 
+// deepspeed/runtime/config.py divides the ranks by it: 8 of them are 2 replicas of 4.
+TEST(ExportDeepSpeed, RanksOfASequenceAreNoReplicas) {
+  const Settings s = settings_of(
+      Dialect::kDeepSpeed,
+      {{"strategy.fsdp", "2"}, {"strategy.cp", "4"}, {"strategy.context.kind", "ulysses"}});
+  EXPECT_EQ(value_of(s, "sequence_parallel_size"), "4");
+  EXPECT_FALSE(lists(s, "strategy.cp = 4"));
+  EXPECT_EQ(value_of(settings_of(Dialect::kDeepSpeed, {}), "sequence_parallel_size"), "-");
+}
+
 // _do_optimizer_sanity_check: the types of weights and sums are the same, or bf16 and fp32.
 TEST(ExportDeepSpeed, SumsOfGradientsHaveATypeThatItAccepts) {
   const auto type = [](const char* stage, const char* weights) {

@@ -224,6 +224,66 @@ TEST(Export, VllmIsGivenNoLimitsThatItDoesNotStartWith) {
   EXPECT_EQ(code(whole + R"("max_model_len": 4096)"), "");
 }
 
+TEST(Export, WhatVllmDoesOtherwiseIsListedWhereItIsAsByDefault) {
+  const std::string text = exported("systems/vllm-mixtral-8x7b", Dialect::kVllm);
+  EXPECT_NE(text.find("serving.divide_experts = false"), std::string::npos) << text;
+}
+
+TEST(Export, WhatIsAsByDefaultIsNotListed) {
+  const Settings s =
+      settings_of(scenario_at("systems/vllm-llama-3.1-70b"), Dialect::kVllm, Launcher::kNone);
+  for (const std::string& field : s.unsaid) {
+    EXPECT_TRUE(field == "cluster" || field.starts_with("serving.requests.rate_per_s") ||
+                field.starts_with("serving.requests.kinds"))
+        << field;
+  }
+}
+
+TEST(Export, ANameStaysInItsComment) {
+  for (const char* name : {"a\nrm -rf x", "a\r\tx", "a\u2028x: y", "a\u0085x: y"}) {
+    for (const DialectRow& row : dialects()) {
+      const bool quotes = row.dialect == Dialect::kDeepSpeed;  // JSON, which has no comments
+      if (!row.writes() || !row.trains || quotes) continue;
+      Settings s = settings_of(scenario_at(kScenarios[2]), row.dialect, Launcher::kNone);
+      s.scenario = name, s.unsaid = {name}, s.asked = {name};
+      const std::string text = render(s, Launcher::kNone);
+      for (const char* part : {"\nrm -rf x", "\r", "\t", "\u2028", "\u0085"}) {
+        EXPECT_EQ(text.find(part), std::string::npos) << row.name << text;
+      }
+    }
+  }
+}
+
+TEST(Export, ListsOfLayersAreNoPatternsOfTheShell) {
+  const std::string text = exported("systems/deepseek-v3", Dialect::kMegatronCore);
+  EXPECT_NE(text.find("\n--moe-layer-freq '[0,0,0,1,"), std::string::npos) << text;
+}
+
+TEST(Export, TorchtitanIsAskedForAModelThatItHasUnderNoName) {
+  const std::string text = exported("qwen/qwen-2.5-72b-128xh200", Dialect::kTorchtitan);
+  EXPECT_NE(text.find("\n# to be added: name and flavor of qwen-2.5-72b in [model]\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Export, AccelerateAsksWhereItsMachinesMeet) {
+  EXPECT_NE(exported(kScenarios[3], Dialect::kAccelerate)
+                .find("\n# to be added: main_process_ip and main_process_port; machine_rank"),
+            std::string::npos);
+  EXPECT_EQ(exported(kScenarios[2], Dialect::kAccelerate).find("to be added"), std::string::npos);
+}
+
+// A tray is a host of 4 GPUs, and 18 of them are one domain of NVLink.
+TEST(Export, LaunchersStartOnHosts) {
+  const Scenario s = scenario_at(
+      kScenarios[0], {{"cluster", R"({"preset": "gb200-nvl72", "devices_per_node": 64})"}});
+  const std::string text =
+      render(settings_of(s, Dialect::kMegatronCore, Launcher::kSlurm), Launcher::kSlurm);
+  EXPECT_NE(text.find("--nodes=16\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("--gpus-per-node=4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("--nnodes 16 --nproc_per_node 4 "), std::string::npos) << text;
+}
+
 TEST(Export, VllmAsksForADrafterThatHasNoName) {
   EXPECT_NE(exported("systems/vllm-llama-3.1-70b-eagle", Dialect::kVllm)
                 .find("\n# to be added: \"model\" of --speculative-config"),

@@ -56,6 +56,22 @@ TEST(ImportLlamaCpp, AnImageOfDockerIsItsProgram) {
   EXPECT_EQ(warnings(Dialect::kLlamaCpp, docker + options), "");
 }
 
+TEST(ImportLlamaCpp, WhoComputesLayersThatNoDeviceHasIsForTheBaseToSay) {
+  const auto asks = [](const std::string& more) {
+    const Imported settings = read_settings("llama-server -m llama-3.1-8b-Q8_0.gguf -ngl 10",
+                                            "run.sh", Dialect::kLlamaCpp);
+    std::vector<std::string> said;
+    const std::string base =
+        R"({"cluster": {"preset": "rtx-4090-8", "devices_per_node": 1)" + more + "}}";
+    scenario_json(settings, "run.sh", {base, "base.json"}, "", &said);
+    return std::ranges::any_of(said, [](const std::string& w) {
+      return w.find("cluster.processor") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(asks(""));
+  EXPECT_FALSE(asks(R"(, "processor": "cpu-host")"));
+}
+
 TEST(ImportLlamaCpp, OfListsOfABenchmarkTheFirstIsRead) {
   const std::string line = "llama-bench -m llama-3.1-8b-Q8_0.gguf -ngl 10,99 -fa 0,1 -p 64";
   const Serving s = *imported(Dialect::kLlamaCpp, line, kTwo).serving;

@@ -64,6 +64,50 @@ TEST(MegatronChecks, ExpertsAreOneLayerInBf16AloneAndStayWhereTheyAreInFp16) {
   }
 }
 
+/// "D009 strategy.cp", or "".
+std::string refused(const std::string& path, const std::vector<Override>& changes) {
+  try {
+    arguments_of(path, changes);
+  } catch (const InputError& e) {
+    return e.text().code + " " + e.text().where.path;
+  }
+  return "";
+}
+
+// megatron/core/transformer/moe/moe_layer.py, MoELayer.forward.
+TEST(MegatronChecks, ExpertsBesideTensorParallelismWantSequenceParallelism) {
+  const std::string mixtral = "systems/megatron-moe-mixtral-8x7b";
+  const auto split = [](const char* tp, const char* shares) {
+    return std::vector<Override>{
+        {"strategy.tp", tp}, {"strategy.dp", "1"}, {"strategy.sequence_parallel", shares}};
+  };
+  EXPECT_EQ(refused(mixtral, split("2", "false")), "D009 strategy.sequence_parallel");
+  EXPECT_EQ(refused(mixtral, split("2", "true")), "");
+  EXPECT_EQ(refused(mixtral, {}), "");
+}
+
+TEST(MegatronChecks, ExpertsOnOldDevicesAreLayersOfTheirOwn) {
+  EXPECT_FALSE(
+      has(arguments_of(kMixture, {{"cluster.device", "v100-sxm2-32"}}), "--moe-grouped-gemm"));
+}
+
+// validate_args wants the distributed optimizer; mxfp8, by which weights are kept and not gathered,
+// is of devices that scale blocks of 32.
+TEST(MegatronChecks, WeightsStayIn8BitsWhereMegatronKeepsThem) {
+  const auto args = [](const char* weights, const char* stage, const char* device) {
+    return arguments_of(kDense, {{"workload.precision.matmul", "fp8"},
+                                 {"workload.precision.narrow_weights", weights},
+                                 {"strategy.zero_stage", stage},
+                                 {"cluster.device", device}});
+  };
+  EXPECT_TRUE(has(args("gathered", "1", "h100-sxm"), "--fp8-param-gather"));
+  EXPECT_FALSE(has(args("gathered", "0", "h100-sxm"), "--fp8-param-gather"));
+  EXPECT_TRUE(has(args("kept", "1", "b200"), "--fp8-recipe=mxfp8"));
+  const std::string hopper = args("kept", "1", "h100-sxm");
+  EXPECT_FALSE(has(hopper, "--fp8-param-gather")) << hopper;
+  EXPECT_FALSE(has(hopper, "--fp8-recipe=mxfp8")) << hopper;
+}
+
 TEST(MegatronChecks, BiasesAreEverywhereOrOfQueriesKeysAndValuesAlone) {
   const auto biases = [](const char* qkv, const char* output, const char* mlp) {
     const std::string args = arguments_of(kDense, {{"model.qkv_bias", qkv},

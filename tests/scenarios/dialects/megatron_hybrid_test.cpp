@@ -54,4 +54,17 @@ TEST(MegatronHybrid, LayersAreDealtByRatios) {
   EXPECT_EQ(both.back(), '-');
 }
 
+// Gated delta nets are no layers of pretrain_mamba.py.
+TEST(MegatronHybrid, OtherLayersAreListedAndAskForNoOtherProgram) {
+  const Settings s = settings_of(scenario_at("qwen/qwen3-next-80b-128xh100"),
+                                 Dialect::kMegatronCore, Launcher::kNone);
+  EXPECT_EQ(std::ranges::count_if(
+                s.asked, [](const std::string& a) { return a.starts_with("pretrain_mamba"); }),
+            0);
+  EXPECT_EQ(
+      std::ranges::count_if(
+          s.unsaid, [](const std::string& f) { return f.starts_with("model.layer_pattern"); }),
+      1);
+}
+
 }  // namespace plait::export_test

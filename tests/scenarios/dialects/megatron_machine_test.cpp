@@ -54,6 +54,21 @@ TEST(MegatronMachine, AnotherThanTheBasesIsSaid) {
   EXPECT_EQ(said(R"("hgx-h100")"), "");
 }
 
+// 16 trays of 4 GPUs are one rack of 72, and 32 of them two of 64.
+TEST(MegatronMachine, HostsOfANodeAreCountedAsOne) {
+  const auto nodes = [](const char* hosts) {
+    const std::string script = "torchrun --nnodes " + std::string(hosts) +
+                               " --nproc_per_node 4 pretrain_gpt.py --bf16 --micro-batch-size 1";
+    const Cluster c = import_test::imported(Dialect::kMegatronCore, script,
+                                            R"({"model": "llama-3.1-8b", "cluster": "gb200-nvl72",
+      "workload": {"sequence_length": 64, "global_batch": 128}})")
+                          .cluster;
+    return std::pair(c.nodes, c.devices_per_node);
+  };
+  EXPECT_EQ(nodes("16"), std::pair(std::int64_t{1}, std::int64_t{64}));
+  EXPECT_EQ(nodes("32"), std::pair(std::int64_t{2}, std::int64_t{64}));
+}
+
 TEST(MegatronMachine, WhatIsWrongInTheBaseIsSaidOfTheBase) {
   const auto place = [](const std::string& base) {
     try {

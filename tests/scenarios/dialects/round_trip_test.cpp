@@ -305,12 +305,12 @@ json written_at(const json& values, const std::string& path) {
   return found == nullptr ? json() : *found;
 }
 
-/// Accelerate is not given all layouts.
+/// Not all layouts are for all programs.
 Settings settings_or_discard(const Scenario& scenario, Dialect dialect, Launcher launcher) {
   try {
     return settings_of(scenario, dialect, launcher);
   } catch (const InputError& e) {
-    if (e.text().code == "D009" && dialect == Dialect::kAccelerate) RC_DISCARD();
+    if (e.text().code == "D009") RC_DISCARD();
     throw;
   }
 }

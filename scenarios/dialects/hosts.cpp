@@ -1,0 +1,52 @@
+#include "scenarios/dialects/hosts.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "scenarios/dialects/export_draft.h"
+#include "topologies/catalogue.h"
+
+namespace plait {
+namespace {
+
+/// Nothing where the base names no node of the catalogue.
+std::optional<NodeSpec> node_of(const BaseScenario& base) {
+  if (base.text.empty()) return std::nullopt;
+  const auto root = nlohmann::json::parse(base.text, nullptr, true, true);
+  const auto* cluster = value_at(root, "cluster");
+  if (cluster == nullptr) return std::nullopt;
+  const auto* preset = cluster->is_string() ? cluster : value_at(*cluster, "preset");
+  if (preset == nullptr || !preset->is_string()) return std::nullopt;
+  const auto name = preset->get<std::string>();
+  const std::vector<std::string> known = cluster_names();
+  return std::ranges::count(known, name) > 0 ? std::optional(find_node(name)) : std::nullopt;
+}
+
+}  // namespace
+
+Hosts hosts_of(std::int64_t nodes, std::int64_t devices_per_node, std::int64_t devices_per_host) {
+  const bool several = devices_per_host > 0 && devices_per_node > devices_per_host &&
+                       devices_per_node % devices_per_host == 0;
+  if (!several) return {nodes, devices_per_node};
+  return {nodes * (devices_per_node / devices_per_host), devices_per_host};
+}
+
+Imported in_nodes(Imported imported, const BaseScenario& base) {
+  const auto given = [&](const char* path) {
+    return std::ranges::find(imported.given, path, &Given::path);
+  };
+  const auto count = given("cluster.nodes"), each = given("cluster.devices_per_node");
+  if (count == imported.given.end() || each == imported.given.end()) return imported;
+  const std::optional<NodeSpec> node = node_of(base);
+  if (!node || std::stoll(each->value) != node->devices_per_host) return imported;
+  const std::int64_t hosts = std::stoll(count->value),
+                     in_a_node = node->devices / node->devices_per_host;
+  std::int64_t nodes = (hosts + in_a_node - 1) / in_a_node;
+  while (hosts % nodes != 0) ++nodes;
+  count->value = std::to_string(nodes);
+  each->value = std::to_string(hosts / nodes * node->devices_per_host);
+  return imported;
+}
+
+}  // namespace plait

@@ -1,0 +1,21 @@
+#pragma once
+// Hosts as launchers count them, and the nodes of a scenario. They are the same but where NVLink
+// joins several hosts to one node, as in a rack of GB200 NVL72, whose trays are hosts of 4 GPUs
+// (node.devices_per_host).
+
+#include <cstdint>
+
+#include "scenarios/dialects/dialects.h"
+
+namespace plait {
+
+struct Hosts {
+  std::int64_t count = 1, devices = 1;  // of each
+};
+/// `devices_per_host`: 0 where a node is one host.
+Hosts hosts_of(std::int64_t nodes, std::int64_t devices_per_node, std::int64_t devices_per_host);
+
+/// What a file says of hosts, as nodes of the machine that `base` names.
+Imported in_nodes(Imported imported, const BaseScenario& base);
+
+}  // namespace plait

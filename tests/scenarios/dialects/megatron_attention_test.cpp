@@ -1,0 +1,85 @@
+// --attention-backend: kernels of Transformer Engine that do what is asked (its
+// get_attention_backend).
+
+#include "tests/scenarios/dialects/exported.h"
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::megatron_attention_test {
+
+using export_test::scenario_at;
+
+constexpr const char* kDense = "llama/llama-3.1-8b-8xh100-fsdp";
+
+Settings settings(const std::string& path, const std::vector<Override>& changes) {
+  return settings_of(scenario_at(path, changes), Dialect::kMegatronCore, Launcher::kNone);
+}
+std::string backend(const std::vector<Override>& changes, const std::string& path = kDense) {
+  const Settings all = settings(path, changes);
+  return std::ranges::find(all.settings, "--attention-backend", &Setting::key)->value;
+}
+bool lists(const Settings& s, const std::string& field) {
+  return std::ranges::count(s.unsaid, field) == 1;
+}
+
+TEST(MegatronAttention, FlashAttentionWantsValuesAsWideAsKeys) {
+  EXPECT_EQ(backend({}), "flash");
+  EXPECT_EQ(backend({}, "systems/deepseek-v3"), "auto");
+}
+
+TEST(MegatronAttention, OfFp32AndOfOldDevicesIsNotFused) {
+  for (const Override& change :
+       {Override{"workload.precision", "fp32"}, Override{"cluster.device", "v100-sxm2-32"}}) {
+    EXPECT_EQ(backend({change}), "unfused");
+    EXPECT_TRUE(lists(settings(kDense, {change}), "workload.flash_attention = true"));
+  }
+}
+
+// Unfused kernels see one rank's tokens alone.
+TEST(MegatronAttention, OverRanksOfASequenceIsFusedOrRefused) {
+  const std::vector<Override> several = {
+      {"strategy.cp", "2"}, {"strategy.fsdp", "4"}, {"workload.flash_attention", "false"}};
+  EXPECT_EQ(backend(several), "flash");
+  EXPECT_TRUE(lists(settings(kDense, several), "workload.flash_attention = false"));
+  for (const auto& [change, path] :
+       {std::pair(Override{"workload.precision", "fp32"}, "workload.precision.weights"),
+        std::pair(Override{"cluster.device", "v100-sxm2-32"}, "strategy.cp"),
+        std::pair(Override{"workload.sequence_length", "8190"}, "workload.sequence_length")}) {
+    std::vector<Override> changes = several;
+    changes.push_back(change);
+    try {
+      backend(changes);
+      ADD_FAILURE() << path;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D009");
+      EXPECT_EQ(e.text().where.path, path);
+    }
+  }
+}
+
+TEST(MegatronAttention, TheKernelOfCudnnHasAName) {
+  const Settings s = settings(kDense, {{"kernels.attention", "cudnn"}});
+  const std::string text = render(s, Launcher::kNone);
+  EXPECT_NE(text.find("\n--attention-backend fused\n"), std::string::npos) << text;
+  EXPECT_FALSE(lists(s, "kernels.attention = cudnn"));
+  EXPECT_EQ(import_test::imported(Dialect::kMegatronCore, text).kernels.attention,
+            FlashKernel::kCudnn);
+}
+
+// Megatron-LM issue 2357.
+TEST(MegatronAttention, SeesOtherDocumentsOfItsSequence) {
+  const Settings s = settings(kDense, {{"workload.documents", R"({"length": 512})"}});
+  EXPECT_TRUE(lists(s, "workload.documents.packing = packed"));
+}
+
+TEST(MegatronAttention, AMaskThatIsIgnoredIsSaidToBeSo) {
+  const auto says = [](const char* more) {
+    return import_test::warnings(Dialect::kMegatronCore,
+                                 std::string("--bf16 --micro-batch-size 1 ") + more)
+               .find("W008: --reset-attention-mask") != std::string::npos;
+  };
+  EXPECT_TRUE(says("--reset-attention-mask"));
+  EXPECT_FALSE(says("--reset-attention-mask --transformer-impl local"));
+  EXPECT_FALSE(says(""));
+}
+
+}  // namespace plait::megatron_attention_test

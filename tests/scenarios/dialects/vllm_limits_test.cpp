@@ -1,0 +1,58 @@
+// What vLLM does not start with, in a command and in a scenario.
+
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::vllm_limits_test {
+
+using import_test::imported;
+using import_test::refusal;
+
+// vllm/config: SchedulerConfig and verify_with_parallel_config.
+TEST(VllmLimits, WhatVllmDoesNotStartWithIsRefused) {
+  const auto told = [](const std::string& options) {
+    return refusal(Dialect::kVllm, "vllm serve meta-llama/Llama-3.1-8B\n" + options,
+                   R"({"cluster": "hgx-h100", "serving": {}})");
+  };
+  EXPECT_EQ(told("--max-num-batched-tokens 64 --max-num-seqs 128"), "D004 line 2");
+  EXPECT_EQ(told("--max-num-batched-tokens 128 --max-num-seqs 128"), "accepted");
+  const std::string whole = "--max-num-batched-tokens 1024 --no-enable-chunked-prefill ";
+  EXPECT_EQ(told(whole + "--max-model-len 8k --max-num-seqs 8"), "D004 line 2");
+  EXPECT_EQ(told(whole + "--max-model-len 1k --max-num-seqs 8"), "accepted");
+  EXPECT_EQ(told("--tensor-parallel-size 3"), "D004 line 2");
+}
+
+// --dtype auto of a model in bf16 is fp16 below compute capability 8.0.
+TEST(VllmLimits, DevicesWithoutBf16ServeInFp16) {
+  const auto types = [](const std::string& options, const std::string& cluster) {
+    const Scenario s = imported(Dialect::kVllm, "vllm serve meta-llama/Llama-3.1-8B" + options,
+                                R"({"cluster": ")" + cluster + R"(", "serving": {}})");
+    const ServingPrecision& p = s.serving->precision;
+    return std::string(name_of(p.activations)) + " " + std::string(name_of(p.kv_cache));
+  };
+  EXPECT_EQ(types("", "dgx-v100"), "fp16 fp16");
+  EXPECT_EQ(types(" --dtype auto", "dgx-v100"), "fp16 fp16");
+  EXPECT_EQ(types("", "dgx-a100"), "bf16 bf16");
+  EXPECT_EQ(types(" --dtype float32", "dgx-v100"), "fp32 fp32");
+}
+
+TEST(VllmLimits, Bf16OnGpusThatHaveNoneIsWarnedAboutAndNotExported) {
+  const auto served = [](const std::string& cluster) {
+    return parse_scenario(R"({"model": "llama-3.1-8b", "serving": {"dtype": "bf16"},
+                              "strategy": {"tp": 8}, "cluster": ")" +
+                              cluster + R"("})",
+                          "s.json");
+  };
+  const Scenario s = served("dgx-v100");
+  EXPECT_EQ(
+      std::ranges::count_if(s.warnings, [](const std::string& w) { return w.starts_with("W014"); }),
+      1);
+  EXPECT_TRUE(served("dgx-a100").warnings.empty());
+  try {
+    settings_of(s, Dialect::kVllm, Launcher::kNone);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code + " " + e.text().where.path, "D011 serving.dtype");
+  }
+}
+
+}  // namespace plait::vllm_limits_test
