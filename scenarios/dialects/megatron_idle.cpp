@@ -67,10 +67,10 @@ constexpr const char* kMeeting[] = {"--master-addr", "--master-port", "--node-ra
 
 void pass_over_idle(Arguments& args) {
   for (const auto& name : kSwitches) args.flag(name);
-  for (const auto& name : kData) args.find(name);
-  for (const auto& name : kNumbers) args.find(name);
-  for (const auto& name : kRecords) args.find(name);
-  for (const auto& name : kMeeting) args.find(name);
+  for (const auto& name : kData) args.pass_over(name);
+  for (const auto& name : kNumbers) args.pass_over(name);
+  for (const auto& name : kRecords) args.pass_over(name);
+  for (const auto& name : kMeeting) args.pass_over(name);
 }
 
 }  // namespace plait::megatron

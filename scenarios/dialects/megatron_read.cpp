@@ -4,6 +4,7 @@
 #include "core/units.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/megatron.h"
+#include "scenarios/dialects/program_words.h"
 #include "scenarios/placement.h"
 
 namespace plait::megatron {
@@ -18,7 +19,7 @@ class Reading {
   Reading(const std::string& text, const std::string& file)
       : text_(text),
         file_(file),
-        words_(shell_words(text, file, &out_.warnings)),
+        words_(words_of_program(shell_words(text, file, &out_.warnings), program(), file)),
         args_(words_, file) {}
 
   Imported read() {
@@ -50,6 +51,13 @@ class Reading {
   }
 
  private:
+  /// pretrain_gpt.py and kin.
+  static StartedProgram program() {
+    return {"Megatron-LM", {[](const ShellWord& w, const ShellWord&) {
+              const std::string_view text = w.text, script = text.substr(text.rfind('/') + 1);
+              return script.starts_with("pretrain_") && script.ends_with(".py");
+            }}};
+  }
   void give(std::string_view argument, std::string path, std::string json) {
     out_.give(std::move(path), std::move(json), args_.line(argument));
   }
@@ -349,7 +357,7 @@ class Reading {
          {"--mock-data", "--lr", "--ckpt-format", "--no-gradient-accumulation-fusion",
           "--standalone", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",
           "--use-mcore-models", "--transformer-impl", "--ntasks", "--ntasks-per-node"}) {
-      args_.find(name);
+      args_.pass_over(name);
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/shell_command.h"
 #include "scenarios/dialects/shell_cursor.h"
 #include "scenarios/dialects/shell_flow.h"
 #include "scenarios/dialects/shell_loops.h"
@@ -113,16 +114,16 @@ class Reader {
       return;
     }
     if (first) begin_command(out);
-    if (lost_) return;
+    if (command_.lost) return;
     if (first && plain && out.text == "for") return loop();
     const std::size_t equals = out.text.find('=');
     const bool assigns =
-        !in_array_ && is_assignment(out.text, equals) && (declares_ || !is_value(out));
+        !in_array_ && is_assignment(out.text, equals) && (command_.declares || !is_value(out));
     if (assigns || out.text.starts_with("--")) warn();
     if (assigns) return assign(out, equals, quoted);
     if (!flow_.runs()) return;
-    uses_.add(list_, expanded_);
-    if (!first && std::exchange(sources_, false)) {
+    uses_.add(list_, command_.number, expanded_);
+    if (!first && std::exchange(command_.sources, false)) {
       return warn_unread({fmt::format("{}, which line {} sources", out.text, out.line)}, notes_);
     }
     if (out.text.empty() && !(quoted && expansions == expansions_)) return;
@@ -133,24 +134,20 @@ class Reader {
     if (of_options || of_words) return take_apart(out.text, out.line);
     out.begins = std::exchange(begins_, false);
     out.of = list_;
+    if (list_.empty()) out.commands = {command_.number};
     out.nothing = !target && (!quoted || whole_list_) && stands_alone(out);
     words_.push_back(std::move(out));
   }
 
   void begin_command(const ShellWord& word) {
     end_command();
-    // Options without a command: those that were to be of the one before.
     const std::string broken = in_.take_broken();
-    const bool named = !word.text.starts_with("-"), of_command = std::exchange(named_, named);
-    lost_ = !broken.empty() && !named && (lost_ || of_command) && !of_options_ && flow_.runs();
-    if (lost_) {
-      warn_unread(
-          {fmt::format("{} and what follows it (line {}), which are no part of the command, {}",
-                       word.text, word.line, broken)},
-          notes_);
-    }
-    sources_ = is_one_of(word.text, {"source", "."});
-    declares_ = is_one_of(word.text, {"declare", "typeset", "local", "export", "readonly"});
+    command_.begin(word, !broken.empty() && flow_.runs(), of_options_);
+    if (!command_.lost) return;
+    warn_unread(
+        {fmt::format("{} and what follows it (line {}), which are no part of the command, {}",
+                     word.text, word.line, broken)},
+        notes_);
   }
   /// What only a shell could fill in is missed where a program gets options.
   void end_command() {
@@ -220,6 +217,7 @@ class Reader {
   void take_apart(const std::string& value, int line) {
     Reader inner(value, *this, line);
     inner.list_ = list_;
+    inner.command_.number = command_.number;
     inner.of_options_ = inner.has_list_ = true;
     inner.begins_ = std::exchange(begins_, false);
     for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
@@ -240,7 +238,7 @@ class Reader {
     in_array_ = value.empty() && !in_.ends() && in_.next() == '(';
     if (in_array_) list_ = name;
     if (flow_.runs()) {
-      uses_.add(name, expanded_);
+      uses_.add(name, command_.number, expanded_);
       const bool has_lists =
           std::ranges::any_of(expanded_, [&](auto& n) { return variables_.has_list(n); });
       const bool is_list = quoted && (value.find("--") != std::string::npos || has_lists);
@@ -368,22 +366,19 @@ class Reader {
   const std::string& file_;
   ShellFlow flow_;
   std::vector<std::string> notes_;
-  bool begins_ = false;         // the next word does
-  bool starts_ = true;          // the next word is the first of a command
-  bool in_array_ = false;       // between the brackets of NAME=(...)
-  bool redirects_ = false;      // the next word is a file
-  bool lost_ = false;           // the command has no name: no shell runs it
-  bool named_ = false;          // the command has one
-  bool in_loop_ = false;        // the text is what a loop goes over
-  bool splits_ = false;         // the word is several
-  bool sources_ = false;        // the next word is a script
-  bool declares_ = false;       // what the command has are assignments, whatever is before them
-  bool of_options_ = false;     // the text is a list of options itself
-  bool has_list_ = false;       // the command does
-  bool whole_list_ = false;     // the word has all of one that the script does not set
-  std::string list_;            // the one that is open; "": none
-  std::size_t at_word_ = 0;     // the first of the command
-  std::size_t expansions_ = 0;  // so far; what is empty because of one is no word
+  bool begins_ = false;      // the next word does
+  bool starts_ = true;       // the next word is the first of a command
+  bool in_array_ = false;    // between the brackets of NAME=(...)
+  bool redirects_ = false;   // the next word is a file
+  bool in_loop_ = false;     // the text is what a loop goes over
+  bool splits_ = false;      // the word is several
+  bool of_options_ = false;  // the text is a list of options itself
+  bool has_list_ = false;    // the command does
+  bool whole_list_ = false;  // the word has all of one that the script does not set
+  std::string list_;         // the one that is open; "": none
+  std::size_t at_word_ = 0;  // the first of the command
+  ShellCommand command_;
+  std::size_t expansions_ = 0;         // so far; what is empty because of one is no word
   std::vector<std::string> expanded_;  // variables of the word
   ShellUses uses_;
   ShellVariables variables_;
