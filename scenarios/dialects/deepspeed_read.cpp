@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/fields.h"
 #include "core/json.h"
@@ -134,10 +135,13 @@ class Reading {
            {std::pair("bf16", bf16_is_open), std::pair("fp16", fp16_is_open)}) {
         if (open) out_.by_type.push_back({weights, of_weights(weights)});
       }
+      if (!bf16_is_open || stage_of_zero() > 0) return;
+      std::ranges::move(of_bf16_optimizer(), std::back_inserter(out_.by_type.front().given));
       return;
     }
     if (!bf16 && !fp16 && flag("torch_autocast.enabled", false)) return autocast();
     const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    shards_masters_ = bf16 && stage_of_zero() == 0;
     give(fp16 ? "fp16.enabled" : bf16_, "workload.precision.weights", json_quote(weights));
     for (Given& g : of_weights(weights)) out_.given.push_back(std::move(g));
   }
@@ -179,9 +183,26 @@ class Reading {
     return out;
   }
 
+  /// bf16 without ZeRO has an optimizer that shards what it keeps in fp32: each rank has all
+  /// gradients, and gathers the others' weights at the end of step() (bf16_optimizer.py; engine.py,
+  /// _do_optimizer_sanity_check and allreduce_gradients).
+  std::vector<Given> of_bf16_optimizer() {
+    out_.warnings.emplace_back(
+        "W008: stage 0 with weights in bf16 is read as zero_stage 1 with data.all_reduce: "
+        "DeepSpeed's BF16_Optimizer shards master weights and moments there");
+    const int stage = line("zero_optimization.stage");
+    return {{"strategy.zero_stage", "1", stage},
+            {"strategy.data.all_reduce", "true", stage},
+            {"strategy.data.overlap_gathers", "false", stage}};
+  }
+
   void zero() {
     const std::int64_t stage = stage_of_zero();
-    give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
+    if (shards_masters_) {
+      for (Given& g : of_bf16_optimizer()) out_.given.push_back(std::move(g));
+    } else {
+      give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
+    }
     if (stage == 3) {
       give("zero_optimization.stage", "strategy.fsdp_options.copies", R"("deepspeed")");
       out_.framework = "deepspeed-zero3";
@@ -290,6 +311,7 @@ class Reading {
   std::vector<std::string> asked_, automatic_;
   std::string bf16_ = "bf16.enabled";  // older: bfloat16
   std::int64_t element_bytes_ = 2;
+  bool shards_masters_ = false;  // though there is no ZeRO
   Imported out_;
 };
 

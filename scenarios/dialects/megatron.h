@@ -93,12 +93,13 @@ void read_machine(Arguments& arguments, const std::string& text, Imported& out);
 /// Megatron-DeepSpeed, where the arguments are of that.
 struct Fork {
   bool deepspeed = false, flash_attention = false;
+  std::int64_t zero_stage = 0;
 };
-Fork fork_of(Arguments& arguments);
+Fork fork_of(Arguments& arguments, std::vector<std::string>& warnings);
 std::string framework_of(const Fork& fork);
-/// Sharding as DeepSpeed has it, and how it reduces gradients, of so many bytes each;
-/// `narrow_weights`: of 16 bits.
-void read_zero(Arguments& arguments, Imported& out, bool narrow_weights,
+/// Sharding as DeepSpeed has it, and how it reduces gradients, of so many bytes each; `weights`:
+/// their type.
+void read_zero(Arguments& arguments, Imported& out, const Fork& fork, const std::string& weights,
                std::int64_t element_bytes);
 
 void write(ExportDraft& draft);

@@ -24,7 +24,7 @@ class Reading {
 
   Imported read() {
     refuse_other_models();
-    fork_ = fork_of(args_);
+    fork_ = fork_of(args_, out_.warnings);
     const bool has_model = args_.flag("--num-layers") || args_.flag("--hidden-size");
     axes();
     offload();
@@ -36,7 +36,7 @@ class Reading {
     read_pipeline(args_, out_, pp_, layers_);
     read_recompute(args_, out_);
     if (fork_.deepspeed) {
-      read_zero(args_, out_, weights_ != "fp32", element_bytes_);
+      read_zero(args_, out_, fork_, weights_, element_bytes_);
     } else {
       sharding();
       reduction();
@@ -267,8 +267,10 @@ class Reading {
     give(fp16 ? "--fp16" : "--bf16", at + "weights", json_quote(weights));
     args_.exclusive("--accumulate-allreduce-grads-in-fp32", "--grad-reduce-in-bf16");
     std::string gradients = "fp32";
-    // DeepSpeed's have the type of the weights, where its file does not say another.
-    const bool narrow = args_.flag("--grad-reduce-in-bf16") || fork_.deepspeed;
+    // DeepSpeed's have the type of the weights where its file does not say another, and without
+    // ZeRO fp32 beside bf16 (engine.py, get_data_types).
+    const bool narrow =
+        args_.flag("--grad-reduce-in-bf16") || (fork_.deepspeed && fork_.zero_stage > 0);
     if (narrow && bf16) gradients = "bf16";
     if (fp16 && !args_.flag("--accumulate-allreduce-grads-in-fp32")) gradients = "fp16";
     element_bytes_ = gradients == "fp32" ? 4 : 2;

@@ -38,6 +38,21 @@ TEST(MegatronDeepSpeed, AStageThatOnlyItsFileSaysIsTold) {
   EXPECT_EQ(refusal(Dialect::kMegatronCore, "--deepspeed\n--zero-stage 4"), "D003 line 2");
 }
 
+// deepspeed/runtime/bf16_optimizer.py.
+TEST(MegatronDeepSpeed, Bf16WithoutZeroShardsMasterWeightsAllTheSame) {
+  const Scenario s = of("--deepspeed --zero-stage 0");
+  EXPECT_EQ(s.strategy.zero_stage, 1);
+  EXPECT_TRUE(s.strategy.data.all_reduce);
+  EXPECT_EQ(s.workload.precision.gradients, DType::kFp32);
+  EXPECT_NE(warnings(Dialect::kMegatronCore, "--deepspeed --bf16 --zero-stage 0")
+                .find("BF16_Optimizer shards"),
+            std::string::npos);
+  const std::string half =
+      "--deepspeed --fp16 --zero-stage 0 --global-batch-size 8 "
+      "--micro-batch-size 1 --seq-length 64";
+  EXPECT_EQ(imported(Dialect::kMegatronCore, half, kParts).strategy.zero_stage, 0);
+}
+
 TEST(MegatronDeepSpeed, CheckpointsAreRecomputation) {
   EXPECT_EQ(of("--deepspeed --checkpoint-activations").strategy.recompute.kind, Recompute::kFull);
   EXPECT_EQ(of("--deepspeed --deepspeed-activation-checkpointing").strategy.recompute.kind,
