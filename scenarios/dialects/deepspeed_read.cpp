@@ -7,8 +7,10 @@
 
 #include "core/fields.h"
 #include "core/json.h"
+#include "core/spelling.h"
 #include "core/units.h"
 #include "scenarios/dialects/deepspeed.h"
+#include "scenarios/dialects/deepspeed_idle.h"
 
 namespace plait::deepspeed {
 namespace {
@@ -191,9 +193,7 @@ class Reading {
         "W008: stage 0 with weights in bf16 is read as zero_stage 1 with data.all_reduce: "
         "DeepSpeed's BF16_Optimizer shards master weights and moments there");
     const int stage = line("zero_optimization.stage");
-    return {{"strategy.zero_stage", "1", stage},
-            {"strategy.data.all_reduce", "true", stage},
-            {"strategy.data.overlap_gathers", "false", stage}};
+    return {{"strategy.zero_stage", "1", stage}, {"strategy.data.all_reduce", "true", stage}};
   }
 
   void zero() {
@@ -208,13 +208,14 @@ class Reading {
       out_.framework = "deepspeed-zero3";
     }
     // config.py: overlap_comm is on by default for stage 3 only; a bucket has 5e8 elements.
-    give("zero_optimization.overlap_comm", "strategy.data.overlap",
-         json_bool(flag("zero_optimization.overlap_comm", stage == 3)));
+    const bool overlaps = flag("zero_optimization.overlap_comm", stage == 3);
+    give("zero_optimization.overlap_comm", "strategy.data.overlap", json_bool(overlaps));
     // stage_1_and_2.py: weights are gathered at the end of step().
-    if (gathers_updates(stage))
+    if (gathers_updates(stage) && overlaps)
       give("zero_optimization.stage", "strategy.data.overlap_gathers", "false");
     const std::int64_t elements = integer("zero_optimization.reduce_bucket_size", 500'000'000);
-    if (!is_automatic("zero_optimization.reduce_bucket_size")) {
+    const bool automatic = is_automatic("zero_optimization.reduce_bucket_size");
+    if (!automatic && stage < 2) {  // shards of gradients are reduced layer by layer
       give("zero_optimization.reduce_bucket_size", "strategy.data.bucket",
            json_quote(exact_text(Bytes(elements * element_bytes_))));
     }
@@ -258,11 +259,12 @@ class Reading {
   void offload() {
     const std::string optimizer = offload_of("offload_optimizer", "strategy.offload.optimizer");
     const std::string parameters = offload_of("offload_param", "strategy.offload.parameters");
-    if (parameters != "none" && optimizer == "none") {
-      throw InputError({"D006", "offload_param leaves the optimizer on the device",
-                        find("zero_optimization.offload_param")->where(),
-                        "offload_optimizer beside it", "add it; a scenario cannot say one alone"});
-    }
+    if (parameters == "none" || optimizer != "none") return;
+    std::erase_if(out_.given,
+                  [](const Given& g) { return g.path == "strategy.offload.parameters"; });
+    out_.warnings.emplace_back(
+        "W008: offload_param without offload_optimizer is read as none: a scenario has parameters "
+        "in host memory beside their optimizer alone");
   }
   /// The device that the part names; "none" where it is absent.
   std::string offload_of(const std::string& part, std::string to) {
@@ -294,6 +296,7 @@ class Reading {
   }
 
   void report_unread() {
+    pass_over_adam();
     std::vector<std::string> unread;
     for (const Json* member : document_.root().children()) {
       if (!member->is(Json::Kind::kObject)) collect(*member, unread);
@@ -304,7 +307,17 @@ class Reading {
     warn_unread(unread, out_.warnings);
   }
   void collect(const Json& json, std::vector<std::string>& unread) const {
-    if (std::ranges::count(asked_, json.path()) == 0) unread.push_back(json.path());
+    const bool asked = std::ranges::count(asked_, json.path()) != 0;
+    if (!asked && !is_idle(json.path())) unread.push_back(json.path());
+  }
+  /// Adam's rates and betas; another optimizer is listed.
+  void pass_over_adam() {
+    const Json* type = document_.root().find_path("optimizer.type");
+    const bool is_text = type != nullptr && type->is(Json::Kind::kText);
+    if (is_text && lower_case(type->text()).starts_with("adam")) {
+      find("optimizer.type");
+      find("optimizer.params");
+    }
   }
 
   JsonDocument document_;
