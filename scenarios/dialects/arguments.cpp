@@ -85,10 +85,11 @@ const Arguments::Option* Arguments::find(std::string_view name) {
   return found;
 }
 
-void Arguments::pass_over(std::string_view name) {
+void Arguments::pass_over(std::string_view name, std::string_view value) {
   asked_.emplace(name);
   for (Option& o : options_) {
-    if (o.name == name && !o.read) o.read = o.idle = true;
+    const bool is_it = value.empty() || (!o.values.empty() && o.values.front().text == value);
+    if (o.name == name && !o.read && is_it) o.read = o.idle = true;
   }
 }
 

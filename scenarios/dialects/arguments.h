@@ -45,8 +45,8 @@ class Arguments {
 
   /// The option as given, or nothing; it counts as read.
   const Option* find(std::string_view name);
-  /// The same of an option whose value changes nothing.
-  void pass_over(std::string_view name);
+  /// The same of an option whose value changes nothing, any or that one.
+  void pass_over(std::string_view name, std::string_view value = "");
   /// It is there. Throws InputError D003 for "--name=false", which would switch on.
   bool flag(std::string_view name);
   /// All values of one of `lists`, of every time that it stands there.

@@ -41,20 +41,28 @@ Fork fork_of(Arguments& args, std::vector<std::string>& warnings) {
   return out;
 }
 
+std::int64_t read_ulysses(Arguments& args, Imported& out) {
+  constexpr const char* kRanks = "--ds-sequence-parallel-size";
+  const std::int64_t ranks = args.integer(kRanks).value_or(1);
+  if (ranks == 1) return 1;
+  out.give("strategy.cp", std::to_string(ranks), args.line(kRanks));
+  out.give("strategy.context.kind", R"("ulysses")", args.line(kRanks));
+  return ranks;
+}
+
 std::string framework_of(const Fork& fork) {
   if (!fork.deepspeed) return "megatron-core";
   return fork.flash_attention ? "megatron-deepspeed-flash" : "megatron-deepspeed";
 }
 
-void read_zero(Arguments& args, Imported& out, const Fork& fork, const std::string& weights,
-               std::int64_t element_bytes) {
+void read_zero(Arguments& args, Imported& out, const Fork& fork, const ArgumentTypes& types) {
   constexpr std::int64_t kBucket = 500'000'000;  // elements: reduce_bucket_size of ds_config.json
   const std::int64_t stage = fork.zero_stage;
   const auto give = [&](const char* path, std::string json) {
     out.give(path, std::move(json), args.line(kStage));
   };
   // deepspeed/runtime/bf16_optimizer.py shards what it keeps in fp32 though there is no ZeRO.
-  const bool shards_masters = stage == 0 && weights == "bf16";
+  const bool shards_masters = stage == 0 && types.weights == "bf16";
   give("strategy.zero_stage", std::to_string(shards_masters ? 1 : stage));
   if (shards_masters) {
     give("strategy.data.all_reduce", "true");
@@ -66,13 +74,14 @@ void read_zero(Arguments& args, Imported& out, const Fork& fork, const std::stri
   }
   if (stage == 3) {
     give("strategy.fsdp_options.copies", R"("deepspeed")");
-    give("strategy.keep_weight_shard", json_bool(weights != "fp32"));
+    give("strategy.keep_weight_shard", json_bool(types.weights != "fp32"));
   }
   out.rest_shards = stage >= 2;
   give(out.rest_shards ? "strategy.dp" : "strategy.fsdp", "1");
   // config.py: overlap_comm is on by default for stage 3 only.
   give("strategy.data.overlap", json_bool(stage == 3));
-  give("strategy.data.bucket", json_quote(exact_text(Bytes(kBucket * element_bytes))));
+  if (stage < 2)
+    give("strategy.data.bucket", json_quote(exact_text(Bytes(kBucket * types.bytes_reduced))));
 }
 
 }  // namespace plait::megatron
