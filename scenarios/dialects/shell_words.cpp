@@ -16,6 +16,7 @@
 #include "scenarios/dialects/shell_loops.h"
 #include "scenarios/dialects/shell_uses.h"
 #include "scenarios/dialects/shell_variables.h"
+#include "scenarios/dialects/slurm_head.h"
 
 namespace plait {
 namespace {
@@ -25,22 +26,12 @@ bool ends_word(char c) {
          c == '<' || c == '>';
 }
 
-constexpr std::string_view kCommand = "$(...)";  // what one prints
-
-/// $NAME or $(command), and nothing beside it.
-bool stands_alone(const ShellWord& word) {
-  const bool named = is_unset(word) && word.text.size() > 1 && !std::isdigit(word.text[1]);
-  return named || (word.unknown && word.text == kCommand);
-}
-
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> texts) {
-  return std::ranges::count(texts, text) != 0;
-}
-
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file, int line = 1)
-      : in_(text, line), file_(file) {}
+  Reader(std::string_view text, const std::string& file) : in_(text), file_(file) {
+    for (const auto& [name, value] : slurm_variables(std::string(text)))
+      variables_.set(name, value);
+  }
   /// Of a part of the script that `outer` reads.
   Reader(std::string_view text, const Reader& outer, int line)
       : in_(text, line), file_(outer.file_), variables_(outer.variables_) {}
@@ -74,6 +65,7 @@ class Reader {
   /// Between words: it may end an array or a command.
   void separator(char c) {
     if (c == '\n') in_.leave_line_end();
+    if (c == '\n' || c == ';') set_parameters(std::span(words_).subspan(at_word_), variables_);
     begins_ = begins_ || c == ')' || c == ';' || c == '&' || c == '|';
     in_.step();
     if (in_array_) {
@@ -127,6 +119,7 @@ class Reader {
       return warn_unread({fmt::format("{}, which line {} sources", out.text, out.line)}, notes_);
     }
     if (out.text.empty() && !(quoted && expansions == expansions_)) return;
+    if (quoted && is_script(std::span(words_).subspan(at_word_)) && take_script(out)) return;
     const bool of_options = in_array_ && quoted && out.text.starts_with("--") &&
                             out.text.find(' ') < out.text.find('=');
     if (in_array_) variables_.add_word(list_, out.text);
@@ -151,13 +144,8 @@ class Reader {
   }
   /// What only a shell could fill in is missed where a program gets options.
   void end_command() {
-    const auto begin =
-        words_.begin() + static_cast<std::ptrdiff_t>(std::exchange(at_word_, words_.size()));
-    const bool options = std::any_of(begin, words_.end(),
-                                     [](const ShellWord& w) { return w.text.starts_with("--"); });
-    const bool lists = std::exchange(has_list_, of_options_);
-    if (options || lists) return;
-    for (auto word = begin; word != words_.end(); ++word) word->nothing = false;
+    const std::span command = std::span(words_).subspan(std::exchange(at_word_, words_.size()));
+    if (!std::exchange(has_list_, of_options_)) pass_over_nothing(command);
   }
 
   /// for NAME in WORDS, or for ((NAME = 0; NAME < 4; NAME++))
@@ -221,6 +209,20 @@ class Reader {
     inner.of_options_ = inner.has_list_ = true;
     inner.begins_ = std::exchange(begins_, false);
     for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
+  }
+
+  /// What bash -c runs is of its command; false where it cannot be read.
+  bool take_script(const ShellWord& word) {
+    try {
+      Reader inner(word.text, *this, word.line);
+      inner.command_.number = command_.number;
+      inner.of_options_ = inner.begins_ = true;
+      for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
+      uses_.add_all(inner.uses_);
+    } catch (const InputError&) {
+      return false;
+    }
+    return true;
   }
 
   /// Behind an option on its line: "-ot exps=CPU".
@@ -307,15 +309,15 @@ class Reader {
     if (rest.starts_with("[") && (there || name.empty())) return fill_in_list(name, rest, out);
     const std::string_view by = std::string_view(rest).substr(0, rest.starts_with(":") ? 2 : 1);
     const bool set = there && (is_list || !by.starts_with(":") || !known->empty());
-    if (is_one_of(by, {":+", "+"})) {
+    if (is_any_of(by, {":+", "+"})) {
       if (set) take_default(rest.substr(by.size()), out);
-    } else if (!set && is_one_of(by, {":-", ":=", "-", "="})) {
+    } else if (!set && is_any_of(by, {":-", ":=", "-", "="})) {
       ShellWord value;
       take_default(rest.substr(by.size()), value);
       if (by.ends_with('=') && !value.unknown && flow_.runs()) variables_.set(name, value.text);
       out.text += value.text;
       out.unknown = out.unknown || value.unknown;
-    } else if (there && (rest.empty() || is_one_of(by, {":-", ":=", "-", "=", ":?", "?"}))) {
+    } else if (there && (rest.empty() || is_any_of(by, {":-", ":=", "-", "=", ":?", "?"}))) {
       if (known != nullptr) out.text += *known;
     } else {
       whole_list_ = rest.starts_with("[");
