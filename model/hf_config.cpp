@@ -75,12 +75,28 @@ std::int64_t bits_in(const Json& object) {
   return bits != nullptr && bits->is(Json::Kind::kInteger) ? bits->integer() : 0;
 }
 
+/// As vLLM has it: of compressed-tensors (vllm/attention/layer.py, kv_cache_scheme) and ModelOpt
+/// (vllm/utils/torch_utils.py, get_kv_cache_quant_algo_string).
+bool has_fp8_cache(const Json& object) {
+  const std::string method = text_in(object, "quant_method");
+  const bool of_modelopt = method.starts_with("modelopt");
+  if (!of_modelopt && method != "compressed-tensors") return false;
+  const Json* scheme = object.find("kv_cache_scheme");
+  if (scheme != nullptr && scheme->is(Json::Kind::kObject)) {
+    const Json* bits = scheme->find("num_bits");
+    return bits != nullptr && bits->is(Json::Kind::kInteger) && bits->integer() == 8 &&
+           text_in(*scheme, "type") == "float";
+  }
+  return of_modelopt && lower_case(text_in(object, "kv_cache_quant_algo")) == "fp8";
+}
+
 std::optional<HfQuantization> quantization_of(HfReader& config) {
   const Json* object = config.take({"quantization_config"});
   if (object == nullptr || !object->is(Json::Kind::kObject)) return std::nullopt;
   const std::string algorithm = text_in(*object, "quant_algo");
   return HfQuantization{text_in(*object, "quant_method"), bits_in(*object),
-                        algorithm.empty() ? text_in(*object, "format") : algorithm};
+                        algorithm.empty() ? text_in(*object, "format") : algorithm,
+                        has_fp8_cache(*object)};
 }
 
 /// Keys that announce another network than the family's. Expert counts have three names (Mixtral,

@@ -18,9 +18,10 @@ namespace plait {
 
 /// What a checkpoint's quantization_config says of its weights.
 struct HfQuantization {
-  std::string method;     // its quant_method, "fp8"
-  std::int64_t bits = 0;  // of a weight; 0: not said
-  std::string algorithm;  // quant_algo (ModelOpt) or format (compressed-tensors); "": not said
+  std::string method;      // its quant_method, "fp8"
+  std::int64_t bits = 0;   // of a weight; 0: not said
+  std::string algorithm;   // quant_algo (ModelOpt) or format (compressed-tensors); "": not said
+  bool fp8_cache = false;  // keys and values are to be kept in fp8
 };
 
 struct ImportedModel {

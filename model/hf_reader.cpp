@@ -124,6 +124,10 @@ std::string HfReader::word(Names names, std::string_view fallback) {
 }
 
 void HfReader::assume(std::string_view name, const std::string& value) {
+  // A family that reads a key again has a default of its own.
+  std::erase_if(assumed_, [&](const std::string& said) {
+    return said.starts_with(fmt::format("{} = ", name));
+  });
   assumed_.push_back(fmt::format("{} = {}", name, value));
 }
 

@@ -49,9 +49,10 @@ int split_dimension(std::string_view name) {
   return -1;
 }
 
-/// `axes`: kTensorAxes, or those of them that split experts.
+/// `axes`: kTensorAxes, or those of them that split experts; `or_pad`: a field whose size may be
+/// more, "" for none.
 void require_divides(const Draft& d, std::int64_t n, const std::string& what,
-                     AxisSet axes = kTensorAxes) {
+                     AxisSet axes = kTensorAxes, const std::string& or_pad = "") {
   const std::int64_t ranks = d.mesh().size_of(axes);
   if (n % ranks == 0) return;
   const bool some = ranks < d.mesh().size_of(kTensorAxes);
@@ -62,11 +63,14 @@ void require_divides(const Draft& d, std::int64_t n, const std::string& what,
   for (std::int64_t k = 1; k <= n && k <= 64; ++k) {
     if (n % k == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(k);
   }
-  throw refusal("S010",
-                std::to_string(n) + " " + what + " cannot be split over " +
-                    (some ? "expert_tp" : "tp") + " = " + std::to_string(ranks),
-                field, "a divisor of " + std::to_string(n),
-                (one_for_all ? "set " : "set each of ") + field + " to one of " + divisors);
+  const std::string padding =
+      or_pad.empty() ? "" : ", or pad " + or_pad + " to " + std::to_string((n / ranks + 1) * ranks);
+  throw refusal(
+      "S010",
+      std::to_string(n) + " " + what + " cannot be split over " + (some ? "expert_tp" : "tp") +
+          " = " + std::to_string(ranks),
+      field, "a divisor of " + std::to_string(n),
+      (one_for_all ? "set " : "set each of ") + field + " to one of " + divisors + padding);
 }
 
 }  // namespace
@@ -96,7 +100,7 @@ void apply_tensor_parallel(Draft& d) {
   if (d.model.dense_layers() > 0) require_divides(d, d.model.ffn_hidden, "columns of the MLP");
   require_divides(d, d.model.shared_ffn_hidden, "columns of the shared experts");
   require_divides(d, d.model.expert_ffn_hidden, "columns of an expert", of_expert);
-  require_divides(d, d.model.vocab, "rows of the vocabulary");
+  require_divides(d, d.model.vocab, "rows of the vocabulary", kTensorAxes, "model.vocab");
   for (UnitKind kind : kAllUnits) {
     const AxisSet axes = kind == UnitKind::kExperts ? of_expert : tp;
     const Unit& unit = d.unit(kind);

@@ -7,6 +7,7 @@
 
 #include "core/capped_product.h"
 #include "core/json.h"
+#include "core/spelling.h"
 #include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/yaml_map.h"
@@ -32,11 +33,15 @@ class Reading {
       : file_(file), entries_(read_yaml_map(text, file)) {}
 
   Imported read() {
+    // utils/dataclasses.py, DistributedType: other devices than GPUs are the same here.
     const std::string type =
-        one_of("distributed_type", {"FSDP", "MULTI_GPU", "NO", "DEEPSPEED", "MEGATRON_LM"}, "NO");
+        one_of("distributed_type",
+               {"FSDP", "MULTI_GPU", "NO", "DEEPSPEED", "MEGATRON_LM", "MULTI_XPU", "MULTI_NPU",
+                "MULTI_MLU", "MULTI_MUSA", "MULTI_SDAA", "MULTI_HPU"},
+               "NO");
     if (type == "MEGATRON_LM") refuse_other("distributed_type", "its Megatron-LM arguments");
     out_.framework = "transformers";
-    machine();
+    machine(type == "NO");
     precision(type != "FSDP" && type != "DEEPSPEED");
     mesh();
     if (type == "FSDP") {
@@ -75,9 +80,16 @@ class Reading {
     return entries_.one_of(find(path), names, otherwise);
   }
 
-  void machine() {
-    machines_ = std::max<std::int64_t>(integer("num_machines", 1), 1);
-    const std::int64_t processes = integer("num_processes", 0);
+  /// `alone`: one process is started, however many there are to be (accelerate/commands/launch.py,
+  /// simple_launcher).
+  void machine(bool alone) {
+    machines_ = alone ? 1 : std::max<std::int64_t>(integer("num_machines", 1), 1);
+    std::int64_t processes = integer("num_processes", alone ? 1 : 0);
+    if (alone && processes > 1) {
+      out_.warnings.push_back(fmt::format(
+          "W008: num_processes {} is read as 1: distributed_type NO starts one", processes));
+    }
+    if (alone) find("num_machines"), processes = 1;
     if (processes == 0) return;
     if (processes % machines_ != 0) {
       throw InputError({"D004", fmt::format("{} processes on {} machines", processes, machines_),
@@ -92,6 +104,9 @@ class Reading {
   /// `wraps`: parameters stay as they are, and forward is wrapped in torch.autocast
   /// (accelerator.py, prepare_model).
   void precision(bool wraps) {
+    // commands/launch.py has it in small letters.
+    const ConfigEntry* named = find("mixed_precision");
+    if (named != nullptr) entries_.say("mixed_precision", lower_case(named->text));
     const std::string type = one_of("mixed_precision", {"no", "bf16", "fp16", "fp8"}, "no");
     weights_ = type == "no" ? "fp32" : type == "fp8" ? "bf16" : type;
     const bool autocasts = wraps && (type == "bf16" || type == "fp16");
@@ -119,7 +134,12 @@ class Reading {
     give(tp, "strategy.tp", std::to_string(ranks_at(tp)));
     give(exchanges > 1 ? sp : cp, "strategy.cp", std::to_string(rings * exchanges));
     // DeepSpeed's sequence parallelism exchanges tokens for heads (arXiv 2309.14509).
-    if (exchanges > 1) give(sp, "strategy.context.kind", R"("ulysses")");
+    const std::string backend = at + "cp_backend";
+    const bool by_deepspeed =
+        rings > 1 && one_of(backend, {"torch", "deepspeed"}, "torch") == "deepspeed";
+    if (exchanges > 1 || by_deepspeed) {
+      give(by_deepspeed ? backend : sp, "strategy.context.kind", R"("ulysses")");
+    }
     splits_ = capped_product({ranks_at(tp), rings, exchanges});
     copies_ = std::max<std::int64_t>(integer(at + "dp_replicate_size", 1), 1);
     shards_ = integer(at + "dp_shard_size", 0);
@@ -282,6 +302,8 @@ class Reading {
                              "fsdp_config",
                              "parallelism_config",
                              "parallelism_config.parallelism_config_sp_backend",
+                             "parallelism_config.parallelism_config_cp_backend",
+                             "parallelism_config.parallelism_config_cp_seq_length_is_variable",
                              "parallelism_config.parallelism_config_sp_seq_length_is_variable",
                              "deepspeed_config",
                              "tpu_env",

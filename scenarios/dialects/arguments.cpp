@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "core/parse_number.h"
 #include "core/spelling.h"
 #include "core/split.h"
+#include "scenarios/dialects/grouped_number.h"
 
 namespace plait {
 namespace {
@@ -55,7 +55,7 @@ std::vector<ShellWord> with_names(std::vector<ShellWord> words, std::span<const 
 
 Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes,
                      std::span<const std::string_view> lists)
-    : file_(std::move(file)) {
+    : file_(std::move(file)), lists_(lists.begin(), lists.end()) {
   bool open = false;
   for (const ShellWord& word : words) {
     if (!is_option(word, dashes)) {
@@ -72,13 +72,6 @@ Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dash
     if (!open) option.values.push_back({word.text.substr(equals + 1), word.line, word.unknown});
     options_.push_back(std::move(option));
   }
-  for (const Option& o : options_) {
-    const auto first = std::ranges::find(options_, o.name, &Option::name);
-    if (same_values(first->values, o.values) || std::ranges::count(lists, o.name) != 0) continue;
-    throw InputError({"D004",
-                      fmt::format("{} stands in line {} with another value", o.name, first->line),
-                      at(o), "each option once", "remove one of the two"});
-  }
 }
 
 const Arguments::Option* Arguments::find(std::string_view name) {
@@ -87,9 +80,17 @@ const Arguments::Option* Arguments::find(std::string_view name) {
   for (Option& o : options_) {
     if (o.name != name) continue;
     o.read = true;
-    if (found == nullptr) found = &o;
+    if (found == nullptr || !is_list(name)) found = &o;
   }
   return found;
+}
+
+void Arguments::pass_over(std::string_view name, std::string_view value) {
+  asked_.emplace(name);
+  for (Option& o : options_) {
+    const bool is_it = value.empty() || (!o.values.empty() && o.values.front().text == value);
+    if (o.name == name && !o.read && is_it) o.read = o.idle = true;
+  }
 }
 
 bool Arguments::flag(std::string_view name) {
@@ -152,7 +153,7 @@ std::optional<std::int64_t> Arguments::integer(std::string_view name, std::int64
   if (option == nullptr) return std::nullopt;
   const auto value = option->values.empty()
                          ? std::nullopt
-                         : parse_number<std::int64_t>(option->values.front().text);
+                         : parse_grouped_number<std::int64_t>(option->values.front().text);
   if (!value || *value < min || *value > std::int64_t{1} << 40) {
     malformed(*option, fmt::format("an integer of at least {}", min));
   }
@@ -162,8 +163,9 @@ std::optional<std::int64_t> Arguments::integer(std::string_view name, std::int64
 std::optional<double> Arguments::number(std::string_view name) {
   const Option* option = find(name);
   if (option == nullptr) return std::nullopt;
-  const auto value =
-      option->values.empty() ? std::nullopt : parse_number<double>(option->values.front().text);
+  const auto value = option->values.empty()
+                         ? std::nullopt
+                         : parse_grouped_number<double>(option->values.front().text);
   if (!value) malformed(*option, "a number");
   return value;
 }
@@ -203,6 +205,24 @@ void Arguments::report_nothing(std::vector<std::string>& warnings) const {
                   fmt::join(names, ", ")));
 }
 
+void Arguments::report_repeated(std::vector<std::string>& warnings) const {
+  std::vector<std::string> names;
+  for (auto last = options_.rbegin(); last != options_.rend(); ++last) {
+    const auto is_other = [&](const Option& o) {
+      return o.name == last->name && !same_values(o.values, last->values);
+    };
+    const bool counts = last->read && !last->idle && !is_list(last->name);
+    const bool is_last = std::none_of(options_.rbegin(), last,
+                                      [&](const Option& o) { return o.name == last->name; });
+    if (!counts || !is_last || std::ranges::none_of(options_, is_other)) continue;
+    const std::string value = last->values.empty() ? "" : " " + last->values.front().text;
+    names.insert(names.begin(), fmt::format("{}{} (line {})", last->name, value, last->line));
+  }
+  if (names.empty()) return;
+  warnings.push_back(fmt::format("W008: of options that stand several times the last is read: {}",
+                                 fmt::join(names, ", ")));
+}
+
 void Arguments::report_unread(std::vector<std::string>& warnings) const {
   const std::vector<std::string> known(asked_.begin(), asked_.end());
   std::vector<std::string> names;
@@ -216,6 +236,7 @@ void Arguments::report_unread(std::vector<std::string>& warnings) const {
   }
   warn_unread(names, warnings);
   report_nothing(warnings);
+  report_repeated(warnings);
 }
 
 }  // namespace plait

@@ -29,8 +29,8 @@ std::vector<ShellWord> with_names(std::vector<ShellWord> words, std::span<const 
 
 class Arguments {
  public:
-  /// Throws InputError D004 where an option stands twice with different values, but for those of
-  /// `lists`, whose values add up.
+  /// Values of `lists` add up; of any other option that stands several times the last is read, as
+  /// argparse has it.
   Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes = Dashes::kTwo,
             std::span<const std::string_view> lists = {});
 
@@ -40,10 +40,13 @@ class Arguments {
     int line = 0;
     bool read = false;
     bool is_switch = false;  // it takes no value
+    bool idle = false;       // its value changes nothing
   };
 
   /// The option as given, or nothing; it counts as read.
   const Option* find(std::string_view name);
+  /// The same of an option whose value changes nothing, any or that one.
+  void pass_over(std::string_view name, std::string_view value = "");
   /// It is there. Throws InputError D003 for "--name=false", which would switch on.
   bool flag(std::string_view name);
   /// All values of one of `lists`, of every time that it stands there.
@@ -66,7 +69,8 @@ class Arguments {
   void unsupported(std::string_view name, const std::string& what);
 
   /// W007 with all options that were not asked for, if any, and what they may be slips of, and W008
-  /// with words that may be more options, which only a shell could fill in.
+  /// with words that may be more options, which only a shell could fill in, and with options that
+  /// stand several times.
   void report_unread(std::vector<std::string>& warnings) const;
   /// Not one of its options was asked for.
   bool knows_none() const {
@@ -79,8 +83,11 @@ class Arguments {
   Where at(const Option& option) const { return {file_, option.line, 0, option.name}; }
   [[noreturn]] void malformed(const Option& option, const std::string& expected) const;
   void report_nothing(std::vector<std::string>& warnings) const;
+  void report_repeated(std::vector<std::string>& warnings) const;
+  bool is_list(std::string_view name) const { return std::ranges::count(lists_, name) != 0; }
 
   std::string file_;
+  std::vector<std::string_view> lists_;
   std::vector<ShellWord> leading_;
   std::vector<ShellWord> nothing_;  // of no option, and what only a shell could fill in
   std::vector<Option> options_;

@@ -48,8 +48,14 @@ void refuse_to_train(const std::string& file, const BaseScenario& base) {
                     fmt::format("leave serving out of {}, or give another base", base.file)});
 }
 
-std::string said_at(const std::string& path) {
+std::string said_at(const std::string& path, const InputError::Text& missing) {
+  const std::size_t open = missing.problem.find('"'), close = missing.problem.find('"', open + 1);
+  const bool is_share = missing.expected.starts_with("a number from 0 to 1");
   std::string out = "{...}";
+  if (close != std::string::npos) {
+    out = fmt::format(R"({{{}: {}}})", missing.problem.substr(open, close + 1 - open),
+                      is_share ? "0.7" : "...");
+  }
   std::vector<std::string> steps = split_path(path);
   for (; !steps.empty(); steps.pop_back()) out = fmt::format(R"({{"{}": {}}})", steps.back(), out);
   return out;

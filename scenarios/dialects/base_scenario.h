@@ -17,7 +17,7 @@ Where place_in(const BaseScenario& base, const Where& otherwise);
 /// D008: what trains is no change of a base that serves.
 [[noreturn]] void refuse_to_train(const std::string& file, const BaseScenario& base);
 
-/// How a base says what is at a path: {"serving": {"speculative": {...}}}.
-std::string said_at(const std::string& path);
+/// How a base says what is missing at a path: {"serving": {"speculative": {"acceptance": 0.7}}}.
+std::string said_at(const std::string& path, const InputError::Text& missing);
 
 }  // namespace plait

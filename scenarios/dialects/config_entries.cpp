@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/parse_number.h"
 #include "core/spelling.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/grouped_number.h"
 
 namespace plait {
 
@@ -52,7 +52,7 @@ void ConfigEntries::report_unread(std::vector<std::string>& warnings) const {
 std::int64_t ConfigEntries::integer(const ConfigEntry* entry, std::int64_t otherwise,
                                     std::int64_t least, std::int64_t most) const {
   if (entry == nullptr) return otherwise;
-  const auto value = parse_number<std::int64_t>(entry->text);
+  const auto value = parse_grouped_number<std::int64_t>(entry->text);
   if (!value || *value < least || *value > most) {
     malformed(*entry, value && *value > most ? fmt::format("an integer up to {}", most)
                                              : fmt::format("an integer of at least {}", least));
@@ -79,7 +79,7 @@ std::string ConfigEntries::one_of(const ConfigEntry* entry, const std::vector<st
 
 double ConfigEntries::number(const ConfigEntry* entry, double otherwise) const {
   if (entry == nullptr) return otherwise;
-  const auto value = parse_number<double>(entry->text);
+  const auto value = parse_grouped_number<double>(entry->text);
   if (!value || *value < 0 || *value >= 1e9) malformed(*entry, "a number from 0");
   return *value;
 }

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/fields.h"
 #include "core/json.h"
+#include "core/spelling.h"
 #include "core/units.h"
 #include "scenarios/dialects/deepspeed.h"
+#include "scenarios/dialects/deepspeed_idle.h"
 
 namespace plait::deepspeed {
 namespace {
@@ -134,10 +137,13 @@ class Reading {
            {std::pair("bf16", bf16_is_open), std::pair("fp16", fp16_is_open)}) {
         if (open) out_.by_type.push_back({weights, of_weights(weights)});
       }
+      if (!bf16_is_open || stage_of_zero() > 0) return;
+      std::ranges::move(of_bf16_optimizer(), std::back_inserter(out_.by_type.front().given));
       return;
     }
     if (!bf16 && !fp16 && flag("torch_autocast.enabled", false)) return autocast();
     const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    shards_masters_ = bf16 && stage_of_zero() == 0;
     give(fp16 ? "fp16.enabled" : bf16_, "workload.precision.weights", json_quote(weights));
     for (Given& g : of_weights(weights)) out_.given.push_back(std::move(g));
   }
@@ -179,21 +185,37 @@ class Reading {
     return out;
   }
 
+  /// bf16 without ZeRO has an optimizer that shards what it keeps in fp32: each rank has all
+  /// gradients, and gathers the others' weights at the end of step() (bf16_optimizer.py; engine.py,
+  /// _do_optimizer_sanity_check and allreduce_gradients).
+  std::vector<Given> of_bf16_optimizer() {
+    out_.warnings.emplace_back(
+        "W008: stage 0 with weights in bf16 is read as zero_stage 1 with data.all_reduce: "
+        "DeepSpeed's BF16_Optimizer shards master weights and moments there");
+    const int stage = line("zero_optimization.stage");
+    return {{"strategy.zero_stage", "1", stage}, {"strategy.data.all_reduce", "true", stage}};
+  }
+
   void zero() {
     const std::int64_t stage = stage_of_zero();
-    give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
+    if (shards_masters_) {
+      for (Given& g : of_bf16_optimizer()) out_.given.push_back(std::move(g));
+    } else {
+      give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
+    }
     if (stage == 3) {
       give("zero_optimization.stage", "strategy.fsdp_options.copies", R"("deepspeed")");
       out_.framework = "deepspeed-zero3";
     }
     // config.py: overlap_comm is on by default for stage 3 only; a bucket has 5e8 elements.
-    give("zero_optimization.overlap_comm", "strategy.data.overlap",
-         json_bool(flag("zero_optimization.overlap_comm", stage == 3)));
+    const bool overlaps = flag("zero_optimization.overlap_comm", stage == 3);
+    give("zero_optimization.overlap_comm", "strategy.data.overlap", json_bool(overlaps));
     // stage_1_and_2.py: weights are gathered at the end of step().
-    if (gathers_updates(stage))
+    if (gathers_updates(stage) && overlaps)
       give("zero_optimization.stage", "strategy.data.overlap_gathers", "false");
     const std::int64_t elements = integer("zero_optimization.reduce_bucket_size", 500'000'000);
-    if (!is_automatic("zero_optimization.reduce_bucket_size")) {
+    const bool automatic = is_automatic("zero_optimization.reduce_bucket_size");
+    if (!automatic && stage < 2) {  // shards of gradients are reduced layer by layer
       give("zero_optimization.reduce_bucket_size", "strategy.data.bucket",
            json_quote(exact_text(Bytes(elements * element_bytes_))));
     }
@@ -237,11 +259,12 @@ class Reading {
   void offload() {
     const std::string optimizer = offload_of("offload_optimizer", "strategy.offload.optimizer");
     const std::string parameters = offload_of("offload_param", "strategy.offload.parameters");
-    if (parameters != "none" && optimizer == "none") {
-      throw InputError({"D006", "offload_param leaves the optimizer on the device",
-                        find("zero_optimization.offload_param")->where(),
-                        "offload_optimizer beside it", "add it; a scenario cannot say one alone"});
-    }
+    if (parameters == "none" || optimizer != "none") return;
+    std::erase_if(out_.given,
+                  [](const Given& g) { return g.path == "strategy.offload.parameters"; });
+    out_.warnings.emplace_back(
+        "W008: offload_param without offload_optimizer is read as none: a scenario has parameters "
+        "in host memory beside their optimizer alone");
   }
   /// The device that the part names; "none" where it is absent.
   std::string offload_of(const std::string& part, std::string to) {
@@ -273,6 +296,7 @@ class Reading {
   }
 
   void report_unread() {
+    pass_over_adam();
     std::vector<std::string> unread;
     for (const Json* member : document_.root().children()) {
       if (!member->is(Json::Kind::kObject)) collect(*member, unread);
@@ -283,13 +307,24 @@ class Reading {
     warn_unread(unread, out_.warnings);
   }
   void collect(const Json& json, std::vector<std::string>& unread) const {
-    if (std::ranges::count(asked_, json.path()) == 0) unread.push_back(json.path());
+    const bool asked = std::ranges::count(asked_, json.path()) != 0;
+    if (!asked && !is_idle(json.path())) unread.push_back(json.path());
+  }
+  /// Adam's rates and betas; another optimizer is listed.
+  void pass_over_adam() {
+    const Json* type = document_.root().find_path("optimizer.type");
+    const bool is_text = type != nullptr && type->is(Json::Kind::kText);
+    if (is_text && lower_case(type->text()).starts_with("adam")) {
+      find("optimizer.type");
+      find("optimizer.params");
+    }
   }
 
   JsonDocument document_;
   std::vector<std::string> asked_, automatic_;
   std::string bf16_ = "bf16.enabled";  // older: bfloat16
   std::int64_t element_bytes_ = 2;
+  bool shards_masters_ = false;  // though there is no ZeRO
   Imported out_;
 };
 

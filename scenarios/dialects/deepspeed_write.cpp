@@ -110,7 +110,13 @@ void write_zero(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Replicas r = replicas_of(s);
   d.section("zero_optimization");
-  d.copy("stage", "strategy.zero_stage");
+  // bf16_optimizer.py shards master weights and moments without ZeRO too.
+  if (s.zero_stage == 0 && d.scenario.workload.precision.weights == DType::kBf16) {
+    d.set("stage", s.zero_stage);
+    d.contradict("strategy.zero_stage");
+  } else {
+    d.copy("stage", "strategy.zero_stage");
+  }
   const bool its_copies = s.zero_stage == 3 && s.fsdp.copies == FsdpCopies::kDeepSpeed;
   if (its_copies) d.say({"strategy.fsdp_options.copies"});
   d.copy("overlap_comm", "strategy.data.overlap");

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/json.h"
+#include "core/split.h"
 #include "plan/refusal.h"
 #include "plan/require_hybrid.h"
 #include "scenarios/dialects/accelerate.h"
@@ -260,6 +261,28 @@ void refuse_other_server(const std::vector<ShellWord>& words, const std::string&
   }
 }
 
+/// D001 for a script that starts another one.
+void refuse_wrapper(const std::vector<ShellWord>& words, const std::string& file) {
+  std::string before;
+  for (const ShellWord& word : words) {
+    for (const std::string& part : split(word.text, ' ')) {
+      const bool is_script =
+          part.ends_with(".sh") || part.ends_with(".slurm") || part.ends_with(".sbatch");
+      const bool starts = before == "bash" || before == "sh" || before == "sbatch" ||
+                          before == "srun" || part.starts_with("./");
+      const bool reads = before == "source" || before == ".";
+      if (is_script && starts && !reads) {
+        throw InputError({"D001",
+                          fmt::format("the script starts another one, {}", part),
+                          {file, word.line, 0, ""},
+                          std::string(kImportable),
+                          "import that script, with the variables that this one sets for it"});
+      }
+      if (!part.empty()) before = part;
+    }
+  }
+}
+
 /// D001 for a script that starts a program with settings in a file of their own.
 void refuse_launcher(const std::vector<ShellWord>& words, const std::string& file) {
   constexpr std::array<std::string_view, 4> kNamers = {"--deepspeed", "--deepspeed_config",
@@ -317,6 +340,7 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
   const std::vector<ShellWord> words = words_of_script(text, file);
   refuse_other_server(words, file);
   refuse_launcher(words, file);
+  refuse_wrapper(words, file);
   throw InputError({"D001",
                     "the content is of no format that can be imported",
                     {file, 0, 0, ""},

@@ -102,6 +102,9 @@ struct Imported {
   bool serves = false;
   /// A model that it names and that is no preset; "": none.
   std::string unknown_model = {};
+  /// The preset that it names, where the base has no model: adapters fit others of its shape; "":
+  /// none.
+  std::string adapted_model = {};
   /// A profile of scenarios/framework.h, where the base is no whole scenario and names none (a
   /// whole one is said to name none); "": none.
   std::string framework;

@@ -17,7 +17,7 @@ struct Row {
   std::string_view preset, hub;
   TitanModel titan = {};
 };
-// torchtitan: torchtitan/models/llama3/__init__.py.
+// torchtitan: __init__.py of torchtitan/models/llama3, llama4 and deepseek_v3.
 constexpr std::array kRows = {
     Row{"gpt2", "openai-community/gpt2"},
     Row{"gpt2-medium", "openai-community/gpt2-medium"},
@@ -76,8 +76,8 @@ constexpr std::array kRows = {
     Row{"bloom-176b", "bigscience/bloom"},
     Row{"mixtral-8x7b", "mistralai/Mixtral-8x7B-v0.1"},
     Row{"mixtral-8x22b", "mistralai/Mixtral-8x22B-v0.1"},
-    Row{"llama-4-scout", "meta-llama/Llama-4-Scout-17B-16E"},
-    Row{"llama-4-maverick", "meta-llama/Llama-4-Maverick-17B-128E"},
+    Row{"llama-4-scout", "meta-llama/Llama-4-Scout-17B-16E", {"llama4", "17bx16e"}},
+    Row{"llama-4-maverick", "meta-llama/Llama-4-Maverick-17B-128E", {"llama4", "17bx128e"}},
     Row{"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
     Row{"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B"},
     Row{"qwen3-coder-480b-a35b", "Qwen/Qwen3-Coder-480B-A35B-Instruct"},
@@ -85,8 +85,8 @@ constexpr std::array kRows = {
     Row{"qwen3.5-35b-a3b", "Qwen/Qwen3.5-35B-A3B"},
     Row{"gpt-oss-20b", "openai/gpt-oss-20b"},
     Row{"gpt-oss-120b", "openai/gpt-oss-120b"},
-    Row{"deepseek-v2-lite", "deepseek-ai/DeepSeek-V2-Lite"},
-    Row{"deepseek-v2", "deepseek-ai/DeepSeek-V2"},
+    Row{"deepseek-v2-lite", "deepseek-ai/DeepSeek-V2-Lite", {"deepseek_v3", "16B"}},
+    Row{"deepseek-v2", "deepseek-ai/DeepSeek-V2", {"deepseek_v3", "236B"}},
     Row{"deepseek-v3", "deepseek-ai/DeepSeek-V3"},
     Row{"deepseek-r1", "deepseek-ai/DeepSeek-R1"},
     Row{"kimi-k2", "moonshotai/Kimi-K2-Instruct"},
@@ -138,11 +138,17 @@ struct Positions {
 };
 // max_position_embeddings of config.json: Qwen's releases of July 2025 and Qwen3-Coder; Qwen2.5's
 // instructed ones, which reach further by YaRN, to be asked for; Kimi-K2-Instruct-0905;
-// DeepSeek-R1-0528-Qwen3-8B; Qwen2.5-Math.
+// DeepSeek-R1-0528-Qwen3-8B; Qwen2.5-Math; the instructed ones of Llama 4.
 constexpr Positions kPositions[] = {
-    {"2507", "qwen3-", 262144},  {"coder", "qwen3-", 262144},      {"0528", "qwen3-", 131072},
-    {"math", "qwen-2.5-", 4096}, {"instruct", "qwen-2.5-", 32768}, {"coder", "qwen-2.5-", 32768},
+    {"2507", "qwen3-", 262144},
+    {"coder", "qwen3-", 262144},
+    {"0528", "qwen3-", 131072},
+    {"math", "qwen-2.5-", 4096},
+    {"instruct", "qwen-2.5-", 32768},
+    {"coder", "qwen-2.5-", 32768},
     {"0905", "kimi-k2", 262144},
+    {"instruct", "llama-4-scout", 10485760},
+    {"instruct", "llama-4-maverick", 1048576},
 };
 
 struct Modules {

@@ -12,6 +12,7 @@
 #include "scenarios/dialects/llama_cpp_overrides.h"
 #include "scenarios/dialects/llama_cpp_weights.h"
 #include "scenarios/dialects/manifest.h"
+#include "scenarios/dialects/program_words.h"
 #include "scenarios/dialects/script_variables.h"
 
 namespace plait::llama_cpp {
@@ -57,14 +58,25 @@ std::string_view program_in(std::string_view text) {
   return image == std::end(kImages) ? std::string_view() : image->program;
 }
 
-/// Without what stands in front of an image: options of Docker.
-std::vector<ShellWord> without_docker(std::vector<ShellWord> words) {
-  const auto image = std::ranges::find_if(words, [](const ShellWord& w) {
-    return std::ranges::any_of(
-        kImages, [&w](const Image& i) { return w.text.find(i.name) != std::string::npos; });
-  });
-  if (image != words.end()) words.erase(words.begin(), image);
-  return words;
+bool is_image(const ShellWord& word) {
+  return std::ranges::any_of(
+      kImages, [&](const Image& i) { return word.text.find(i.name) != std::string::npos; });
+}
+
+/// Those of the program, without what stands in front of it: options of Docker.
+std::vector<ShellWord> words_of(const std::string& text, std::string_view program,
+                                const std::string& file, std::vector<std::string>& warnings) {
+  std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
+  if (is_manifest(text)) {
+    const auto image = std::ranges::find_if(words, is_image);
+    if (image != words.end()) words.erase(words.begin(), image);
+    return words;
+  }
+  const auto by_image = [](const ShellWord& w, const ShellWord&) { return is_image(w); };
+  const auto by_name = [&](const ShellWord& w, const ShellWord&) {
+    return w.text == program || w.text.ends_with("/" + std::string(program));
+  };
+  return words_behind_program(std::move(words), {"llama.cpp", {by_image, by_name}}, file);
 }
 
 /// Of lists of llama-bench's settings, 0,1, the first is read.
@@ -335,8 +347,7 @@ bool starts(std::string_view text) { return !program_in(text).empty(); }
 Imported read(const std::string& text, const std::string& file) {
   const std::string_view program = program_in(text);
   Imported out;
-  std::vector<ShellWord> words =
-      with_names(without_docker(shell_words(without_items(text), file, &out.warnings)), kAliases);
+  std::vector<ShellWord> words = with_names(words_of(text, program, file, out.warnings), kAliases);
   words = program == kBenchmark
               ? first_of_lists(with_names(std::move(words), kOfBenchmark), out.warnings)
               : with_names(std::move(words), kOfAnswers);

@@ -2,46 +2,107 @@
 
 #include <algorithm>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
+#include "core/split.h"
 #include "scenarios/dialects/yaml_map.h"
 
 namespace plait {
 namespace {
 
-/// "image: NAME" names the container.
-bool is_manifest(const std::string& text) {
-  return std::ranges::any_of(yaml_keys(text), [](const YamlKey& k) { return k.name == "image"; });
+/// Quotes around an item, around which a shell's would be none: a command in them is its words.
+/// JSON stays one.
+std::string_view word_of(std::string_view item) {
+  item = trimmed(item);
+  const bool quoted = item.size() > 1 && (item[0] == '"' || item[0] == '\'') &&
+                      item.find(item[0], 1) == item.size() - 1;
+  const bool json = item.find('{') < item.find(' ');
+  return quoted && !json ? item.substr(1, item.size() - 2) : item;
 }
 
-/// Quotes around an item, around which a shell's would be none: a command in them is its words.
-std::string item(std::string text) {
-  std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
-  const std::size_t last = text.find_last_not_of(" \t\r,");
-  text.resize(last == std::string::npos ? 0 : last + 1);
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) return text;
-  const bool quoted = text.size() > first + 1 && (text[first] == '"' || text[first] == '\'') &&
-                      text.back() == text[first] &&
-                      text.find(text[first], first + 1) + 1 == text.size();
-  if (quoted) text[first] = ' ', text.pop_back();
-  return text;
+class Manifest {
+ public:
+  std::string words_of(const std::string& text) {
+    std::string out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) out += of_line(line) + "\n";
+    return out;
+  }
+
+ private:
+  std::string of_line(std::string_view line) {
+    if (depth_ > 0) return of_list(line);
+    const std::string_view content = trimmed(line);
+    const bool awaited = std::exchange(awaits_list_, content.ends_with(':'));
+    const std::size_t open = line.find('[');
+    const bool opens = open != std::string_view::npos && opens_list(line.substr(0, open), awaited);
+    if (content.starts_with("- ") && !opens) return "  " + std::string(word_of(content.substr(2)));
+    if (!opens) return std::string(line);
+    depth_ = 1;
+    return without_dash(line.substr(0, open)) + of_list(line.substr(open + 1));
+  }
+  /// In front of a "[" of YAML or of a Dockerfile, not of a shell's test.
+  static bool opens_list(std::string_view before, bool awaited) {
+    before = trimmed(before);
+    return before.empty() ? awaited
+                          : before == "-" || before.ends_with(':') || before.ends_with(" -") ||
+                                before == "CMD" || before == "ENTRYPOINT";
+  }
+  static std::string without_dash(std::string_view text) {
+    std::string out(text);
+    if (trimmed(text).starts_with('-')) out[out.find('-')] = ' ';
+    return out;
+  }
+
+  /// Up to the end of the line or of the list, of which the line is a part.
+  std::string of_list(std::string_view line) {
+    std::string out, item;
+    const auto take_item = [&] { out += " " + std::string(word_of(std::exchange(item, ""))); };
+    char quote = 0;
+    for (std::size_t i = 0; i < line.size() && depth_ > 0; ++i) {
+      const char c = line[i];
+      const bool escaped = quote == '"' && i > 0 && line[i - 1] == '\\';
+      const bool apart = i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t';
+      if (quote == 0 && c == '#' && apart) break;
+      if (quote == 0 && (c == ',' || c == '[' || c == ']')) {
+        depth_ += c == '[' ? 1 : c == ']' ? -1 : 0;
+        take_item();
+        continue;
+      }
+      item += c;
+      if (quote == 0 ? c == '"' || c == '\'' : c == quote && !escaped)
+        quote = quote == 0 ? c : '\0';
+    }
+    take_item();
+    return out;
+  }
+
+  int depth_ = 0;             // brackets that are open
+  bool awaits_list_ = false;  // the line before is a key without a value
+};
+
+/// Ways to start an image: FROM NAME, and CMD of its own.
+bool is_dockerfile(const std::string& text) {
+  bool from = false, starts = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    from = from || line.starts_with("FROM ");
+    starts = starts || line.starts_with("CMD [") || line.starts_with("ENTRYPOINT [");
+  }
+  return from && starts;
 }
 
 }  // namespace
 
+/// "image: NAME" names the container.
+bool is_manifest(const std::string& text) {
+  return std::ranges::any_of(yaml_keys(text), [](const YamlKey& k) { return k.name == "image"; }) ||
+         is_dockerfile(text);
+}
+
 std::string without_items(const std::string& text) {
-  if (!is_manifest(text)) return text;
-  std::string out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find_first_not_of(" \t");
-    const bool is_item = first != std::string::npos && line.compare(first, 2, "- ") == 0;
-    if (is_item) line[first] = ' ';
-    const bool is_listed =
-        first != std::string::npos && (line[first] == '"' || line[first] == '\'');
-    out += (is_item || is_listed ? item(line) : line) + "\n";
-  }
-  return out;
+  return is_manifest(text) ? Manifest().words_of(text) : text;
 }
 
 }  // namespace plait

@@ -36,6 +36,14 @@ inline constexpr Same kAxes[] = {
 inline constexpr std::int64_t kLeastBucket = 40'000'000, kBucketOfReplica = 1'000'000;
 inline constexpr Bytes kWholeBucket{1'000'000'000'000};
 
+/// Megatron-DeepSpeed, where the arguments are of that.
+struct Fork {
+  bool deepspeed = false, flash_attention = false;
+  std::int64_t zero_stage = 0;
+};
+Fork fork_of(Arguments& arguments, std::vector<std::string>& warnings);
+std::string framework_of(const Fork& fork);
+
 /// Attention's heads: their sizes and groups, latents, norms; `rms`: the model's norms are RMSNorm.
 void write_heads(ExportDraft& draft);
 void read_heads(Arguments& arguments, Imported& out, std::int64_t hidden, std::int64_t heads,
@@ -86,27 +94,32 @@ bool counts_ranks_of_experts(const Strategy& strategy);
 void read_experts(Arguments& arguments, Imported& out, const Ranks& of, std::int64_t layers,
                   std::int64_t ffn_hidden);
 
+/// Ranks of DeepSpeed's sequence parallelism, which exchanges tokens for heads; 1: there is none.
+std::int64_t read_ulysses(Arguments& arguments, Imported& out);
+/// How many experts the arguments have; 0: the model is dense.
+std::int64_t experts_of(Arguments& arguments, const Fork& fork);
+/// The same of Megatron-DeepSpeed's mixtures, with `tp` ranks.
+void read_deepspeed_experts(Arguments& arguments, Imported& out, std::int64_t tp,
+                            std::int64_t layers, std::int64_t ffn_hidden);
+
 /// Options without effect on a step count as read.
 void pass_over_idle(Arguments& arguments);
 
 /// Nodes and devices of each, as far as the script says; `text` is all of it.
 void read_machine(Arguments& arguments, const std::string& text, Imported& out);
 
-/// Megatron-DeepSpeed, where the arguments are of that.
-struct Fork {
-  bool deepspeed = false, flash_attention = false;
+/// Of weights, and bytes of an element of gradients where they are reduced.
+struct ArgumentTypes {
+  std::string weights;
+  std::int64_t bytes_reduced = 4;
 };
-Fork fork_of(Arguments& arguments);
-std::string framework_of(const Fork& fork);
-
 /// Which kernels attention has. Throws InputError D009 for context parallelism where none has it.
 void write_attention(ExportDraft& draft);
 void read_attention(Arguments& arguments, Imported& out, const Fork& fork);
 
-/// Sharding as DeepSpeed has it, and how it reduces gradients, of so many bytes each;
-/// `narrow_weights`: of 16 bits.
-void read_zero(Arguments& arguments, Imported& out, bool narrow_weights,
-               std::int64_t element_bytes);
+ArgumentTypes read_precision(Arguments& arguments, Imported& out, const Fork& fork);
+/// Sharding as DeepSpeed has it, and how it reduces gradients.
+void read_zero(Arguments& arguments, Imported& out, const Fork& fork, const ArgumentTypes& types);
 
 void write(ExportDraft& draft);
 Imported read(const std::string& text, const std::string& file);

@@ -307,6 +307,11 @@ void write_experts(ExportDraft& d) {
   }
 }
 
+std::int64_t experts_of(Arguments& args, const Fork& fork) {
+  const std::int64_t experts = args.integer(kExperts, 0).value_or(0);
+  return fork.deepspeed && experts == 1 ? 0 : experts;
+}
+
 void read_experts(Arguments& args, Imported& out, const Ranks& of, std::int64_t layers,
                   std::int64_t ffn_hidden) {
   const std::int64_t experts = args.integer(kExperts, 0).value_or(0);

@@ -21,7 +21,8 @@ constexpr const char* kSwitches[] = {"--no-mmap-bin-files",
                                      "--override-opt-param-scheduler"};
 constexpr const char* kData[] = {
     "--data-path",       "--train-data-path", "--valid-data-path", "--test-data-path",  "--split",
-    "--data-cache-path", "--dataloader-type", "--num-workers",     "--tokenizer-model", "--seed"};
+    "--data-cache-path", "--dataloader-type", "--num-workers",     "--tokenizer-model", "--seed",
+    "--vocab-file",      "--merge-file"};
 constexpr const char* kNumbers[] = {"--min-lr",
                                     "--lr-decay-style",
                                     "--lr-decay-iters",
@@ -67,10 +68,11 @@ constexpr const char* kMeeting[] = {"--master-addr", "--master-port", "--node-ra
 
 void pass_over_idle(Arguments& args) {
   for (const auto& name : kSwitches) args.flag(name);
-  for (const auto& name : kData) args.find(name);
-  for (const auto& name : kNumbers) args.find(name);
-  for (const auto& name : kRecords) args.find(name);
-  for (const auto& name : kMeeting) args.find(name);
+  args.pass_over("--optimizer", "adam");  // the default
+  for (const auto& name : kData) args.pass_over(name);
+  for (const auto& name : kNumbers) args.pass_over(name);
+  for (const auto& name : kRecords) args.pass_over(name);
+  for (const auto& name : kMeeting) args.pass_over(name);
 }
 
 }  // namespace plait::megatron

@@ -20,7 +20,8 @@ constexpr const char *kChunks = "--num-virtual-stages-per-pipeline-rank",
                      *kCountEmbedding = "--account-for-embedding-in-pipeline-split",
                      *kCountLoss = "--account-for-loss-in-pipeline-split",
                      *kFirstLayers = "--decoder-first-pipeline-num-layers",
-                     *kLastLayers = "--decoder-last-pipeline-num-layers";
+                     *kLastLayers = "--decoder-last-pipeline-num-layers",
+                     *kMethod = "--pp-partition-method";  // of Megatron-DeepSpeed
 
 /// Of both ends, -1 where they have an even share.
 struct Ends {
@@ -136,7 +137,9 @@ class Stages {
 
   /// Layers, and one more for the embedding and for the loss where they are counted.
   void read_ends() {
-    const bool embedding = args_.flag(kCountEmbedding), loss = args_.flag(kCountLoss);
+    const bool both = counts_embeddings();
+    const bool embedding = args_.flag(kCountEmbedding) || both,
+               loss = args_.flag(kCountLoss) || both;
     const std::int64_t counted = layers_ + (embedding ? 1 : 0) + (loss ? 1 : 0);
     const std::int64_t chunks = chunks_of(counted);
     give_chunks(kChunks, chunks);
@@ -148,10 +151,24 @@ class Stages {
         if (is_counted) args_.contradiction(argument, count);
         layers = *given;
       }
-      give(is_counted ? count : argument, field, std::to_string(layers));
+      give(both ? kMethod : is_counted ? count : argument, field, std::to_string(layers));
     };
     end(kCountEmbedding, embedding, kFirstLayers, "first_stage_layers");
     end(kCountLoss, loss, kLastLayers, "last_stage_layers");
+  }
+
+  /// DeepSpeed shares out what has one of these words in its class's name: layers, or with
+  /// type:transformer|embedding the embedding and the tied output matrix too, a layer each
+  /// (deepspeed/runtime/pipe/module.py, _partition_layers).
+  bool counts_embeddings() {
+    const auto method = args_.text(kMethod);
+    if (!method || method == "type:transformer") return false;
+    const bool both = method == "type:transformer|embedding";
+    const bool even = layers_ > 0 && (layers_ + 2) % pp_ == 0;
+    if (both && even) return true;
+    warn_unread({fmt::format("{} {}: layers are shared out evenly", kMethod, *method)},
+                out_.warnings);
+    return false;
   }
 
   std::int64_t chunks_of(std::int64_t layers) {

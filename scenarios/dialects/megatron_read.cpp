@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/megatron.h"
+#include "scenarios/dialects/program_words.h"
 #include "scenarios/placement.h"
 
 namespace plait::megatron {
@@ -18,24 +21,28 @@ class Reading {
   Reading(const std::string& text, const std::string& file)
       : text_(text),
         file_(file),
-        words_(shell_words(text, file, &out_.warnings)),
+        words_(words_of_program(shell_words(text, file, &out_.warnings), program(), file)),
         args_(words_, file) {}
 
   Imported read() {
     refuse_other_models();
-    fork_ = fork_of(args_);
+    fork_ = fork_of(args_, out_.warnings);
     const bool has_model = args_.flag("--num-layers") || args_.flag("--hidden-size");
     axes();
     offload();
     if (has_model) model();
-    read_experts(args_, out_, {tp_, cp_}, layers_, ffn_hidden_);
+    if (fork_.deepspeed) {
+      read_deepspeed_experts(args_, out_, tp_, layers_, ffn_hidden_);
+    } else {
+      read_experts(args_, out_, {tp_, cp_}, layers_, ffn_hidden_);
+    }
     workload();
     training();
-    precision();
+    types_ = read_precision(args_, out_, fork_);
     read_pipeline(args_, out_, pp_, layers_);
     read_recompute(args_, out_);
     if (fork_.deepspeed) {
-      read_zero(args_, out_, weights_ != "fp32", element_bytes_);
+      read_zero(args_, out_, fork_, types_);
     } else {
       sharding();
       reduction();
@@ -50,6 +57,13 @@ class Reading {
   }
 
  private:
+  /// pretrain_gpt.py and kin.
+  static StartedProgram program() {
+    return {"Megatron-LM", {[](const ShellWord& w, const ShellWord&) {
+              const std::string_view text = w.text, script = text.substr(text.rfind('/') + 1);
+              return script.starts_with("pretrain_") && script.ends_with(".py");
+            }}};
+  }
   void give(std::string_view argument, std::string path, std::string json) {
     out_.give(std::move(path), std::move(json), args_.line(argument));
   }
@@ -95,6 +109,7 @@ class Reading {
     pp_ = copy(kAxes[1], 1);
     cp_ = copy(kAxes[2], 1);
     if (cp_ > 1) read_context(args_, out_, cp_);
+    if (fork_.deepspeed) cp_ = std::max(cp_, read_ulysses(args_, out_));
     if (tp_ > 1 && !fork_.deepspeed) {
       give("--tp-comm-overlap", "strategy.tensor.overlap",
            args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("weight-grad")");
@@ -126,6 +141,9 @@ class Reading {
     biases();
     encoder();
     give("", "model.parallel_attention", "false");
+    if (args_.flag("--embed-layernorm")) {  // of forks: bigscience-workshop/Megatron-DeepSpeed
+      give("--embed-layernorm", "model.embedding_norm", "true");
+    }
     const std::int64_t modules = args_.integer("--mtp-num-layers", 0).value_or(0);
     give("--mtp-num-layers", "model.mtp_layers", std::to_string(modules));
     dropout();
@@ -199,9 +217,24 @@ class Reading {
       const std::int64_t tokens = *size + (counts_less ? 1 : 0);
       give("--vocab-size", "model.vocab",
            std::to_string((tokens + multiple - 1) / multiple * multiple));
-    } else if (args_.text("--tokenizer-type") == "GPT2BPETokenizer") {
+    } else if (has_gpt2_tokenizer()) {
       out_.tokenizer_vocab = (kGpt2Tokens + multiple - 1) / multiple * multiple;
     }
+  }
+
+  /// By name, or by its files: pretrain_gpt.py has it by default (args_defaults).
+  bool has_gpt2_tokenizer() {
+    const auto type = args_.text("--tokenizer-type");
+    if (type) return type == "GPT2BPETokenizer";
+    const bool files =
+        args_.find("--vocab-file") != nullptr && args_.find("--merge-file") != nullptr;
+    const bool by_default = files && script("pretrain_gpt.py") != nullptr;
+    if (by_default) {
+      near(
+          "without --tokenizer-type the vocabulary is that of pretrain_gpt.py's default, "
+          "GPT2BPETokenizer");
+    }
+    return by_default;
   }
 
   void biases() {
@@ -209,7 +242,7 @@ class Reading {
     const bool qkv = args_.flag("--add-qkv-bias");
     give(everywhere ? "" : "--add-qkv-bias", "model.qkv_bias", json_bool(everywhere || qkv));
     give("--disable-bias-linear", "model.attention_output_bias", json_bool(everywhere));
-    const bool mixture = args_.integer("--num-experts", 0).value_or(0) > 0;
+    const bool mixture = experts_of(args_, fork_) > 0;
     if (everywhere && mixture) near("experts' biases are read as none, which --num-experts has");
     give("--disable-bias-linear", "model.mlp_bias", json_bool(everywhere && !mixture));
   }
@@ -250,44 +283,14 @@ class Reading {
     const double sequence = static_cast<double>(args_.integer("--seq-length").value_or(0));
     if (sequence == 0) return;
     const auto samples = static_cast<double>(args_.integer("--train-samples", 0).value_or(0));
-    if (samples > 0) give("--train-samples", "training.tokens", json_number(samples * sequence));
-  }
-
-  void precision() {
-    args_.exclusive("--fp16", "--bf16");
-    const bool bf16 = args_.flag("--bf16"), fp16 = args_.flag("--fp16");
-    const std::string weights = weights_ = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
-    const std::string at = "workload.precision.";
-    give(fp16 ? "--fp16" : "--bf16", at + "weights", json_quote(weights));
-    args_.exclusive("--accumulate-allreduce-grads-in-fp32", "--grad-reduce-in-bf16");
-    std::string gradients = "fp32";
-    // DeepSpeed's have the type of the weights, where its file does not say another.
-    const bool narrow = args_.flag("--grad-reduce-in-bf16") || fork_.deepspeed;
-    if (narrow && bf16) gradients = "bf16";
-    if (fp16 && !args_.flag("--accumulate-allreduce-grads-in-fp32")) gradients = "fp16";
-    element_bytes_ = gradients == "fp32" ? 4 : 2;
-    give("--grad-reduce-in-bf16", at + "gradients", json_quote(gradients));
-    give("--grad-reduce-in-bf16", at + "reduction", json_quote(gradients));
-    out_.give(at + "master", R"("fp32")");
-    moments(at + "moments");
-    // gpt_model.py, compute_language_model_loss of 2024: asserts fp16.
-    const char* narrow_loss = "--fp16-lm-cross-entropy";
-    if (args_.flag(narrow_loss)) {
-      if (!fp16) args_.contradiction(narrow_loss, "types other than --fp16");
-      give(narrow_loss, at + "narrow_logits", "true");
+    // Megatron-DeepSpeed ends with the first of the two, and scripts leave tokens to be that.
+    const double tokens = fork_.deepspeed ? args_.number("--train-tokens").value_or(0) : 0;
+    if (tokens > 0) {
+      out_.steps.reset();
+      give("--train-tokens", "training.tokens", json_number(tokens));
+    } else if (samples > 0) {
+      give("--train-samples", "training.tokens", json_number(samples * sequence));
     }
-    read_narrow(args_, out_, weights);
-  }
-
-  void moments(const std::string& path) {
-    const std::vector<std::string> types = {"fp32", "bf16", "fp16"};
-    const auto first = args_.one_of("--exp-avg-dtype", types);
-    const auto second = args_.one_of("--exp-avg-sq-dtype", types);
-    if (first.value_or("fp32") != second.value_or("fp32")) {
-      near("--exp-avg-dtype is read as the type of both moments");
-    }
-    const bool used = args_.flag("--use-precision-aware-optimizer");
-    give("--exp-avg-dtype", path, json_quote(used ? first.value_or("fp32") : "fp32"));
   }
 
   /// By its name, or the one before.
@@ -335,7 +338,7 @@ class Reading {
       give_flag("--overlap-param-gather", "strategy.data.overlap_gathers");
     }
     const auto elements = args_.integer("--ddp-bucket-size");
-    const auto size = [&](std::int64_t of) { return Bytes(of * element_bytes_); };
+    const auto size = [&](std::int64_t of) { return Bytes(of * types_.bytes_reduced); };
     if (overlap && !elements) {
       out_.bucket = {.least = size(kLeastBucket), .for_each_replica = size(kBucketOfReplica)};
       return;
@@ -351,7 +354,7 @@ class Reading {
          {"--mock-data", "--lr", "--ckpt-format", "--no-gradient-accumulation-fusion",
           "--standalone", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",
           "--use-mcore-models", "--transformer-impl", "--ntasks", "--ntasks-per-node"}) {
-      args_.find(name);
+      args_.pass_over(name);
     }
   }
 
@@ -360,9 +363,8 @@ class Reading {
   std::vector<ShellWord> words_;
   Arguments args_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, layers_ = 0, hidden_ = 0, ffn_hidden_ = 0, heads_ = 0;
-  std::int64_t element_bytes_ = 4;
   Fork fork_;
-  std::string weights_;  // their type
+  ArgumentTypes types_;
 };
 
 }  // namespace

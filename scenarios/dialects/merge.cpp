@@ -15,6 +15,7 @@
 #include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/hosts.h"
+#include "scenarios/dialects/lent_devices.h"
 #include "scenarios/dialects/linear_modules.h"
 #include "scenarios/dialects/missing_parts.h"
 #include "scenarios/dialects/scenario_tree.h"
@@ -62,6 +63,9 @@ class Merge {
       note_machine(g);
       set(g.path, Tree::parse(g.value));
     }
+    if (!imported.adapted_model.empty() && tree_.root["model"].empty()) {
+      tree_.root["model"] = imported.adapted_model;
+    }
     if (imported.tokenizer_vocab > 0 && !names_model() && find("model.vocab") == nullptr) {
       set("model.vocab", imported.tokenizer_vocab);
     }
@@ -107,9 +111,7 @@ class Merge {
     }
     if (!serves_) need("workload.sequence_length");
     if (!serves_ && !infers_global_batch()) need("workload.global_batch");
-    if (!tree_.root["cluster"].is_string() && !find("cluster.preset") && !find("cluster.node")) {
-      missing.emplace_back("cluster");
-    }
+    if (!names_machine()) missing.emplace_back("cluster");
     if (missing.empty()) return;
     refuse_missing(missing, imported_.unknown_model, file_);
   }
@@ -128,7 +130,7 @@ class Merge {
     }
     const std::int64_t others = counted();
     if (serves_ && imported_.serves && find("serving.disaggregated") == nullptr) {
-      return take_devices(machine, capped_product({others, size("dp")}), warnings);
+      return take_devices(tree_, machine, capped_product({others, size("dp")}), warnings);
     }
     const char* named = imported_.rest_shards ? "dp" : "fsdp";
     const std::int64_t rest = devices / capped_product({others, size(named)});
@@ -141,6 +143,8 @@ class Merge {
     if (is_primary && *secondary == true) set("strategy.zero_plus_plus.secondary_shard", false);
     const std::int64_t replicas =
         capped_product({size("ep"), size(named), std::max<std::int64_t>(rest, 1)});
+    const bool alone = rest >= 1 && replicas == 1 && size("cp") == 1;
+    if (alone && given("strategy.zero_stage") != nullptr) keep_whole(tree_, warnings);
     agree_on_batches(replicas);
     const Imported::Bucket& bucket = imported_.bucket;
     if (bucket.least.value > 0) {
@@ -158,8 +162,12 @@ class Merge {
                                            length->get<std::int64_t>()}));
   }
 
-  /// One stage has no schedule, unless its passes take turns.
+  /// One stage has no schedule, unless its passes take turns, and there may be no ZeRO++.
   void leave_out_what_is_idle() {
+    const Tree* all = find("strategy.zero_plus_plus");
+    const bool none =
+        all != nullptr && std::ranges::all_of(*all, [](const Tree& v) { return v == false; });
+    if (none) tree_.root["strategy"].erase("zero_plus_plus");
     const Tree *chunks = find("strategy.pipeline.chunks"),
                *overlap = find("strategy.pipeline.exchange_overlap");
     const bool takes_turns = overlap != nullptr && *overlap == "passes";
@@ -201,7 +209,7 @@ class Merge {
     if (told.code == "S002" && !machine_.empty()) {
       told.cure = fmt::format("{}: {}", fmt::join(machine_, "; "), told.cure);
     }
-    if (told.code == "F002") told.cure += fmt::format(": --base '{}'", said_at(path));
+    if (told.code == "F002") told.cure += fmt::format(": --base '{}'", said_at(path, told));
     for (const Given& g : imported_.given) {
       const bool same = g.path == path || g.path.starts_with(path + ".");
       if (same && told.where.line == 0) told.where.line = g.line;
@@ -240,23 +248,6 @@ class Merge {
     }
   }
 
-  /// A server's ranks are all that there are: of a larger machine it has as many devices.
-  void take_devices(const Cluster& machine, std::int64_t ranks,
-                    std::vector<std::string>* warnings) {
-    if (size("fsdp") == 1) tree_.root["strategy"].erase("fsdp");
-    if (ranks >= machine.world_size()) return;
-    std::int64_t nodes = (ranks + machine.devices_per_node - 1) / machine.devices_per_node;
-    while (ranks % nodes != 0) ++nodes;
-    if (nodes > machine.nodes) return;  // parse_scenario says what is wrong
-    set("cluster.nodes", nodes);
-    set("cluster.devices_per_node", ranks / nodes);
-    if (warnings == nullptr) return;
-    warnings->push_back(
-        fmt::format("W008: of the machine's {} devices it takes {}: nodes = {}, "
-                    "devices_per_node = {}",
-                    machine.world_size(), ranks, nodes, ranks / nodes));
-  }
-
   /// The type of weights, of the file or the base.
   std::string weights() {
     const Tree* at = find("workload.precision.weights");
@@ -281,11 +272,28 @@ class Merge {
   }
 
   void note_machine(const Given& g) {
+    if (g.path == "cluster.devices_per_node") note_devices(g);
     const Tree* base = find(g.path);
     if (!g.path.starts_with("cluster.") || base == nullptr || base->dump() == g.value) return;
     const std::string by = g.line > 0 ? fmt::format("line {}", g.line) : "the program's default";
     machine_.push_back(
         fmt::format("{} is {} ({}), not {} as in the base", g.path, g.value, by, base->dump()));
+  }
+
+  /// Where the base names a machine with fewer.
+  void note_devices(const Given& g) {
+    if (!names_machine() || tree_.states(g.path)) return;
+    const std::int64_t there =
+        machine_in(Tree{{"cluster", tree_.root["cluster"]}}.dump()).devices_per_node;
+    if (Tree::parse(g.value) <= there) return;
+    machine_.push_back(
+        fmt::format("cluster.devices_per_node is {} (line {}), more than the {} of "
+                    "the base's machine",
+                    g.value, g.line, there));
+  }
+
+  bool names_machine() {
+    return tree_.root["cluster"].is_string() || find("cluster.preset") || find("cluster.node");
   }
 
   /// By a preset or a config.json, which have all of its sizes.

@@ -10,6 +10,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "plan/lora.h"
+#include "scenarios/dialects/hub_names.h"
 
 namespace plait::peft {
 namespace {
@@ -64,13 +65,13 @@ constexpr std::array<Other, 13> kOthers = {{
     {"alora_invocation_tokens", "adapters that act behind a text (aLoRA)"},
 }};
 
-/// What says nothing of cost: where the model is, how it starts, what merges adapters.
-constexpr std::array<std::string_view, 19> kIdle = {
-    "auto_mapping",    "base_model_name_or_path", "revision",          "task_type",
-    "inference_mode",  "fan_in_fan_out",          "loftq_config",      "init_lora_weights",
-    "megatron_config", "megatron_core",           "eva_config",        "corda_config",
-    "runtime_config",  "layers_pattern",          "qalora_group_size", "peft_version",
-    "arrow_config",    "ensure_weight_tying",     "lora_ga_config"};
+/// What says nothing of cost: how adapters start, what merges them.
+constexpr std::array<std::string_view, 18> kIdle = {
+    "auto_mapping",        "revision",          "task_type",         "inference_mode",
+    "fan_in_fan_out",      "loftq_config",      "init_lora_weights", "megatron_config",
+    "megatron_core",       "eva_config",        "corda_config",      "runtime_config",
+    "layers_pattern",      "qalora_group_size", "peft_version",      "arrow_config",
+    "ensure_weight_tying", "lora_ga_config"};
 
 bool is_default(const Json& json) {
   switch (json.kind()) {
@@ -93,6 +94,7 @@ class Reading {
 
   Imported read() {
     method();
+    model();
     give("r", "rank", integer("r", 8));
     give("lora_alpha", "alpha", number("lora_alpha", 8));
     give("use_rslora", "rank_stabilized", json_bool(flag("use_rslora")));
@@ -119,6 +121,12 @@ class Reading {
                       "remove it; a scenario cannot say it"});
   }
 
+  void model() {
+    const Json* name = find("base_model_name_or_path");
+    if (name == nullptr || !name->is(Json::Kind::kText)) return;
+    out_.adapted_model = preset_of_hub_name(name->text());
+    if (out_.adapted_model.empty()) out_.unknown_model = name->text();
+  }
   void method() {
     const Json* type = find("peft_type");
     if (type != nullptr && !type->is(Json::Kind::kText)) refuse_type(*type, "a text");

@@ -68,7 +68,7 @@ class Expression {
       : text_(text), variable_(variable) {}
 
   Value all() {
-    const Value value = joined(0);
+    const Value value = chosen();
     skip_spaces();
     return at_ == text_.size() ? value : std::nullopt;
   }
@@ -94,6 +94,22 @@ class Expression {
     return nullptr;
   }
 
+  /// A, or A ? B : C.
+  Value chosen() {
+    const Value test = joined(0);
+    if (!test || !takes('?')) return test;
+    const Value if_true = one_of_two();
+    if (!takes(':')) return std::nullopt;
+    const Value if_false = one_of_two();
+    return *test != 0 ? if_true : if_false;
+  }
+  Value one_of_two() {
+    if (++depth_ > kDeepest) return std::nullopt;
+    const Value out = chosen();
+    --depth_;
+    return out;
+  }
+
   Value joined(int than) {
     Value left = one();
     for (const Operator* by = next(than); left && by != nullptr; by = next(than)) {
@@ -112,7 +128,7 @@ class Expression {
   }
   Value sign_or_bracket() {
     if (takes('(')) {
-      const Value inner = joined(0);
+      const Value inner = chosen();
       return takes(')') ? inner : std::nullopt;
     }
     if (takes('-')) {

@@ -14,17 +14,22 @@ namespace plait {
 
 class ShellUses {
  public:
-  /// The list `of`, or a command ("" ), has the values of `names` in it.
-  void add(const std::string& of, const std::vector<std::string>& names);
+  using Names = std::set<std::string, std::less<>>;
+
+  /// The list `of`, or where that is "" the command of that number, has the values of `names` in
+  /// it.
+  void add(const std::string& of, int command, const std::vector<std::string>& names);
   void add_all(const ShellUses& part);
   /// Without the words of lists that no command uses; all where none is used, as in a part of a
-  /// script. Those that hold options are noted: "W007: ...".
+  /// script. Those that hold options are noted: "W007: ...". Words of lists get their commands.
   std::vector<ShellWord> used(std::vector<ShellWord> words, std::vector<std::string>& notes) const;
 
  private:
-  std::set<std::string> reached() const;
+  using Users = std::map<std::string, std::vector<int>, std::less<>>;
+  Users users() const;
 
-  std::map<std::string, std::set<std::string>, std::less<>> names_;  // by what has them
+  std::map<std::string, Names, std::less<>> lists_;  // what each has
+  std::map<int, Names> commands_;
 };
 
 }  // namespace plait

@@ -10,11 +10,13 @@
 
 #include "core/error.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/shell_command.h"
 #include "scenarios/dialects/shell_cursor.h"
 #include "scenarios/dialects/shell_flow.h"
 #include "scenarios/dialects/shell_loops.h"
 #include "scenarios/dialects/shell_uses.h"
 #include "scenarios/dialects/shell_variables.h"
+#include "scenarios/dialects/slurm_head.h"
 
 namespace plait {
 namespace {
@@ -24,22 +26,12 @@ bool ends_word(char c) {
          c == '<' || c == '>';
 }
 
-constexpr std::string_view kCommand = "$(...)";  // what one prints
-
-/// $NAME or $(command), and nothing beside it.
-bool stands_alone(const ShellWord& word) {
-  const bool named = is_unset(word) && word.text.size() > 1 && !std::isdigit(word.text[1]);
-  return named || (word.unknown && word.text == kCommand);
-}
-
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> texts) {
-  return std::ranges::count(texts, text) != 0;
-}
-
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file, int line = 1)
-      : in_(text, line), file_(file) {}
+  Reader(std::string_view text, const std::string& file) : in_(text), file_(file) {
+    for (const auto& [name, value] : slurm_variables(std::string(text)))
+      variables_.set(name, value);
+  }
   /// Of a part of the script that `outer` reads.
   Reader(std::string_view text, const Reader& outer, int line)
       : in_(text, line), file_(outer.file_), variables_(outer.variables_) {}
@@ -73,6 +65,7 @@ class Reader {
   /// Between words: it may end an array or a command.
   void separator(char c) {
     if (c == '\n') in_.leave_line_end();
+    if (c == '\n' || c == ';') set_parameters(std::span(words_).subspan(at_word_), variables_);
     begins_ = begins_ || c == ')' || c == ';' || c == '&' || c == '|';
     in_.step();
     if (in_array_) {
@@ -113,19 +106,20 @@ class Reader {
       return;
     }
     if (first) begin_command(out);
-    if (lost_) return;
+    if (command_.lost) return;
     if (first && plain && out.text == "for") return loop();
     const std::size_t equals = out.text.find('=');
     const bool assigns =
-        !in_array_ && is_assignment(out.text, equals) && (declares_ || !is_value(out));
+        !in_array_ && is_assignment(out.text, equals) && (command_.declares || !is_value(out));
     if (assigns || out.text.starts_with("--")) warn();
     if (assigns) return assign(out, equals, quoted);
     if (!flow_.runs()) return;
-    uses_.add(list_, expanded_);
-    if (!first && std::exchange(sources_, false)) {
+    uses_.add(list_, command_.number, expanded_);
+    if (!first && std::exchange(command_.sources, false)) {
       return warn_unread({fmt::format("{}, which line {} sources", out.text, out.line)}, notes_);
     }
     if (out.text.empty() && !(quoted && expansions == expansions_)) return;
+    if (quoted && is_script(std::span(words_).subspan(at_word_)) && take_script(out)) return;
     const bool of_options = in_array_ && quoted && out.text.starts_with("--") &&
                             out.text.find(' ') < out.text.find('=');
     if (in_array_) variables_.add_word(list_, out.text);
@@ -133,34 +127,25 @@ class Reader {
     if (of_options || of_words) return take_apart(out.text, out.line);
     out.begins = std::exchange(begins_, false);
     out.of = list_;
+    if (list_.empty()) out.commands = {command_.number};
     out.nothing = !target && (!quoted || whole_list_) && stands_alone(out);
     words_.push_back(std::move(out));
   }
 
   void begin_command(const ShellWord& word) {
     end_command();
-    // Options without a command: those that were to be of the one before.
     const std::string broken = in_.take_broken();
-    const bool named = !word.text.starts_with("-"), of_command = std::exchange(named_, named);
-    lost_ = !broken.empty() && !named && (lost_ || of_command) && !of_options_ && flow_.runs();
-    if (lost_) {
-      warn_unread(
-          {fmt::format("{} and what follows it (line {}), which are no part of the command, {}",
-                       word.text, word.line, broken)},
-          notes_);
-    }
-    sources_ = is_one_of(word.text, {"source", "."});
-    declares_ = is_one_of(word.text, {"declare", "typeset", "local", "export", "readonly"});
+    command_.begin(word, !broken.empty() && flow_.runs(), of_options_);
+    if (!command_.lost) return;
+    warn_unread(
+        {fmt::format("{} and what follows it (line {}), which are no part of the command, {}",
+                     word.text, word.line, broken)},
+        notes_);
   }
   /// What only a shell could fill in is missed where a program gets options.
   void end_command() {
-    const auto begin =
-        words_.begin() + static_cast<std::ptrdiff_t>(std::exchange(at_word_, words_.size()));
-    const bool options = std::any_of(begin, words_.end(),
-                                     [](const ShellWord& w) { return w.text.starts_with("--"); });
-    const bool lists = std::exchange(has_list_, of_options_);
-    if (options || lists) return;
-    for (auto word = begin; word != words_.end(); ++word) word->nothing = false;
+    const std::span command = std::span(words_).subspan(std::exchange(at_word_, words_.size()));
+    if (!std::exchange(has_list_, of_options_)) pass_over_nothing(command);
   }
 
   /// for NAME in WORDS, or for ((NAME = 0; NAME < 4; NAME++))
@@ -220,9 +205,24 @@ class Reader {
   void take_apart(const std::string& value, int line) {
     Reader inner(value, *this, line);
     inner.list_ = list_;
+    inner.command_.number = command_.number;
     inner.of_options_ = inner.has_list_ = true;
     inner.begins_ = std::exchange(begins_, false);
     for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
+  }
+
+  /// What bash -c runs is of its command; false where it cannot be read.
+  bool take_script(const ShellWord& word) {
+    try {
+      Reader inner(word.text, *this, word.line);
+      inner.command_.number = command_.number;
+      inner.of_options_ = inner.begins_ = true;
+      for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
+      uses_.add_all(inner.uses_);
+    } catch (const InputError&) {
+      return false;
+    }
+    return true;
   }
 
   /// Behind an option on its line: "-ot exps=CPU".
@@ -240,7 +240,7 @@ class Reader {
     in_array_ = value.empty() && !in_.ends() && in_.next() == '(';
     if (in_array_) list_ = name;
     if (flow_.runs()) {
-      uses_.add(name, expanded_);
+      uses_.add(name, command_.number, expanded_);
       const bool has_lists =
           std::ranges::any_of(expanded_, [&](auto& n) { return variables_.has_list(n); });
       const bool is_list = quoted && (value.find("--") != std::string::npos || has_lists);
@@ -309,15 +309,15 @@ class Reader {
     if (rest.starts_with("[") && (there || name.empty())) return fill_in_list(name, rest, out);
     const std::string_view by = std::string_view(rest).substr(0, rest.starts_with(":") ? 2 : 1);
     const bool set = there && (is_list || !by.starts_with(":") || !known->empty());
-    if (is_one_of(by, {":+", "+"})) {
+    if (is_any_of(by, {":+", "+"})) {
       if (set) take_default(rest.substr(by.size()), out);
-    } else if (!set && is_one_of(by, {":-", ":=", "-", "="})) {
+    } else if (!set && is_any_of(by, {":-", ":=", "-", "="})) {
       ShellWord value;
       take_default(rest.substr(by.size()), value);
       if (by.ends_with('=') && !value.unknown && flow_.runs()) variables_.set(name, value.text);
       out.text += value.text;
       out.unknown = out.unknown || value.unknown;
-    } else if (there && (rest.empty() || is_one_of(by, {":-", ":=", "-", "=", ":?", "?"}))) {
+    } else if (there && (rest.empty() || is_any_of(by, {":-", ":=", "-", "=", ":?", "?"}))) {
       if (known != nullptr) out.text += *known;
     } else {
       whole_list_ = rest.starts_with("[");
@@ -368,22 +368,19 @@ class Reader {
   const std::string& file_;
   ShellFlow flow_;
   std::vector<std::string> notes_;
-  bool begins_ = false;         // the next word does
-  bool starts_ = true;          // the next word is the first of a command
-  bool in_array_ = false;       // between the brackets of NAME=(...)
-  bool redirects_ = false;      // the next word is a file
-  bool lost_ = false;           // the command has no name: no shell runs it
-  bool named_ = false;          // the command has one
-  bool in_loop_ = false;        // the text is what a loop goes over
-  bool splits_ = false;         // the word is several
-  bool sources_ = false;        // the next word is a script
-  bool declares_ = false;       // what the command has are assignments, whatever is before them
-  bool of_options_ = false;     // the text is a list of options itself
-  bool has_list_ = false;       // the command does
-  bool whole_list_ = false;     // the word has all of one that the script does not set
-  std::string list_;            // the one that is open; "": none
-  std::size_t at_word_ = 0;     // the first of the command
-  std::size_t expansions_ = 0;  // so far; what is empty because of one is no word
+  bool begins_ = false;      // the next word does
+  bool starts_ = true;       // the next word is the first of a command
+  bool in_array_ = false;    // between the brackets of NAME=(...)
+  bool redirects_ = false;   // the next word is a file
+  bool in_loop_ = false;     // the text is what a loop goes over
+  bool splits_ = false;      // the word is several
+  bool of_options_ = false;  // the text is a list of options itself
+  bool has_list_ = false;    // the command does
+  bool whole_list_ = false;  // the word has all of one that the script does not set
+  std::string list_;         // the one that is open; "": none
+  std::size_t at_word_ = 0;  // the first of the command
+  ShellCommand command_;
+  std::size_t expansions_ = 0;         // so far; what is empty because of one is no word
   std::vector<std::string> expanded_;  // variables of the word
   ShellUses uses_;
   ShellVariables variables_;

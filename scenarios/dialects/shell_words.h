@@ -18,6 +18,9 @@ struct ShellWord {
   /// A word of a command that runs a program with options, and all of it is what only a shell could
   /// fill in: $MORE_OPTIONS, ${OPTIONS[@]}, $(cat options).
   bool nothing = false;
+  /// Commands of the script that have it, counted from 1: its own, or those that use its list.
+  /// None: no command uses a list.
+  std::vector<int> commands = {};
 };
 
 /// An assignment NAME=(A B) or NAME="A B" gives the words A and B, where they stand, unless the

@@ -88,7 +88,14 @@ class Reading {
     const bool rows = narrow_ && scales == "rowwise";
     give(recipe, "workload.precision.scales", rows ? R"("row")" : R"("tensor")");
     give(reduce, "workload.precision.reduction", json_quote(ours(reduce, "float32")));
-    give(nullptr, "workload.precision.gradients", R"("fp32")");
+    const ConfigEntry* kept = find("training.dtype");
+    const std::string stored = ours(kept, "float32");
+    give(kept, "workload.precision.gradients", json_quote(stored));
+    // All that is sharded is in it; by default fp32 (torchtitan/train.py).
+    if (stored == "bf16") {
+      for (const char* part : {"master", "moments"})
+        give(kept, std::string("workload.precision.") + part, json_quote(stored));
+    }
     const ConfigEntry* norm = find("training.max_norm");
     give(norm, "workload.gradient_clipping", json_bool(entries_.number(norm, 1) > 0));
   }

@@ -8,15 +8,14 @@
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
-#include "scenarios/dialects/manifest.h"
 #include "scenarios/dialects/script_variables.h"
 #include "scenarios/dialects/vllm_checkpoint.h"
-#include "scenarios/dialects/vllm_config.h"
 #include "scenarios/dialects/vllm_experts.h"
 #include "scenarios/dialects/vllm_formats.h"
 #include "scenarios/dialects/vllm_integers.h"
 #include "scenarios/dialects/vllm_limits.h"
 #include "scenarios/dialects/vllm_speculation.h"
+#include "scenarios/dialects/vllm_words.h"
 
 namespace plait::vllm {
 namespace {
@@ -28,33 +27,6 @@ constexpr TypeName kTypes[] = {
     {"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"},
     {"half", "fp16"},     {"float", "fp32"},
 };
-
-/// vllm/engine/arg_utils.py.
-constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
-                              {"-pp", "--pipeline-parallel-size"},
-                              {"-dp", "--data-parallel-size"},
-                              {"-q", "--quantization"}};
-
-/// The words, less short options in front of vLLM: -m of Python, -p of Docker.
-std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
-                                std::vector<std::string>& warnings) {
-  if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
-  std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
-  const auto names_it = [](const ShellWord& w) {
-    return w.text.find("vllm") != std::string::npos && !w.text.starts_with('-');
-  };
-  const auto starts = [&](const ShellWord& w, const ShellWord& next) {
-    return names_it(w) && next.text == "serve";
-  };
-  auto program = std::ranges::adjacent_find(words, starts);
-  if (program == words.end()) program = std::ranges::find_if(words, names_it);
-  if (program == words.end()) return with_names(std::move(words), kAliases);
-  const auto is_short = [](const ShellWord& w) {
-    return w.text.starts_with('-') && !w.text.starts_with("--");
-  };
-  words.erase(std::remove_if(words.begin(), program, is_short), program);
-  return with_names(std::move(words), kAliases);
-}
 
 NamedModel named(const std::string& name, int line) {
   return {name, line, preset_of_hub_name(name)};

@@ -34,6 +34,10 @@ TEST(HfLlamas, SmolLm3SaysWhichLayersDoNotRotate) {
 }
 
 TEST(HfLlamas, SeedOssHasBiasesOfQueriesKeysAndValues) {
+  for (const std::string& said :
+       import_hf_config(R"({"model_type": "seed_oss"})", "config.json").assumed_defaults) {
+    EXPECT_NE(said, "attention_dropout = 0") << "Llama's, beside its own";
+  }
   const Model m = imported(R"({"model_type": "seed_oss", "residual_dropout": 0.1})");
   EXPECT_TRUE(m.qkv_bias);
   EXPECT_FALSE(m.attention_output_bias);

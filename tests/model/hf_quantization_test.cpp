@@ -25,4 +25,17 @@ TEST(HfQuantizations, QuantizationSaysItsMethodAndItsBits) {
   EXPECT_FALSE(import_hf_config(R"({"model_type": "llama"})", "config.json").quantization);
 }
 
+TEST(HfQuantizations, TheCacheMayHaveOne) {
+  const auto narrow = [](const std::string& quantization) {
+    return import_hf_config(
+               R"({"model_type": "llama", "quantization_config": )" + quantization + "}",
+               "config.json")
+        .quantization->fp8_cache;
+  };
+  const std::string packed = R"({"quant_method": "compressed-tensors", "kv_cache_scheme": )";
+  EXPECT_TRUE(narrow(packed + R"({"num_bits": 8, "type": "float"}})"));
+  EXPECT_FALSE(narrow(packed + R"({"num_bits": 8, "type": "int"}})"));
+  EXPECT_FALSE(narrow(packed + "null}"));
+}
+
 }  // namespace plait::hf_quantization_test

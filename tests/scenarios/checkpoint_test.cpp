@@ -76,4 +76,14 @@ TEST(Checkpoint, OfAnotherFormatIsToldToBeIgnored) {
             std::string::npos);
 }
 
+TEST(Checkpoint, SaysHowKeysAndValuesAreKept) {
+  const std::string scheme = R"(, "kv_cache_scheme": {"num_bits": 8, "type": "float"}})";
+  const std::string modelopt = R"({"quant_method": "modelopt", "quant_algo": "FP8")";
+  EXPECT_EQ(served(modelopt + scheme).kv_cache, DType::kFp8);
+  EXPECT_EQ(served(modelopt + R"(, "kv_cache_quant_algo": "FP8"})").kv_cache, DType::kFp8);
+  EXPECT_EQ(served(modelopt + scheme, R"({"kv_cache": "bf16"})").kv_cache, DType::kBf16);
+  EXPECT_EQ(served(modelopt + "}").kv_cache, DType::kBf16);
+  EXPECT_EQ(served(R"({"quant_method": "fp8")" + scheme).kv_cache, DType::kBf16);
+}
+
 }  // namespace plait::checkpoint_test

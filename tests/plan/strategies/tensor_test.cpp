@@ -1,6 +1,7 @@
 // Tensor and sequence parallelism: which collectives a layer has, and how large they are.
 #include <algorithm>
 
+#include "core/error.h"
 #include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
@@ -191,6 +192,18 @@ TEST(SequenceParallel, GradientsOfReplicatedWeightsAreSummedOverTpOnceAStep) {
 TEST(TensorParallel, WithoutSequenceShardsNoWeightGradientIsOwedToTp) {
   for (const Block& block : plan_of(tiny_gpt(), false).blocks) {
     EXPECT_NE(block.name, "norm_gradients");
+  }
+}
+
+TEST(TensorParallel, AVocabularyThatItDoesNotDivideMayBePadded) {
+  Model model = tiny_llama();
+  model.vocab = 33;
+  try {
+    make_plan(model, tiny_workload(1), split({.tp = 2}));
+    ADD_FAILURE() << "S010 is not raised";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "S010");
+    EXPECT_NE(e.text().cure.find("or pad model.vocab to 34"), std::string::npos) << e.text().cure;
   }
 }
 

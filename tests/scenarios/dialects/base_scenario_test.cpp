@@ -20,4 +20,17 @@ TEST(BaseScenario, WhatTheFileSaysTheBaseNeedNot) {
                InputError);
 }
 
+TEST(BaseScenario, WhatItHasToSayIsShown) {
+  const std::string server =
+      "vllm serve zai-org/GLM-4.5-Air --tensor-parallel-size 8 --speculative-config "
+      "'{\"method\": \"mtp\", \"num_speculative_tokens\": 1}'";
+  try {
+    imported(Dialect::kVllm, server, R"({"cluster": "hgx-h100"})");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    const std::string shown = R"(--base '{"serving": {"speculative": {"acceptance": 0.7}}}')";
+    EXPECT_NE(e.text().cure.find(shown), std::string::npos) << e.text().cure;
+  }
+}
+
 }  // namespace plait::import_test

@@ -71,4 +71,19 @@ TEST(DetectDialect, AScriptThatNamesAFileOfSettingsIsTold) {
   }
 }
 
+TEST(DetectDialect, AScriptThatStartsAnotherNamesIt) {
+  const auto told = [](const std::string& script) -> std::string {
+    try {
+      detect_dialect(script, "run.sh");
+    } catch (const InputError& e) {
+      return e.text().problem;
+    }
+    return "";
+  };
+  EXPECT_EQ(told("source env.sh\nsrun bash -c 'cd x; TP=1 bash examples/train.sh | tee log'"),
+            "the script starts another one, examples/train.sh");
+  EXPECT_EQ(told("./train.sh"), "the script starts another one, ./train.sh");
+  EXPECT_EQ(told("source env.sh"), "the content is of no format that can be imported");
+}
+
 }  // namespace plait::import_test

@@ -64,6 +64,9 @@ TEST(HubNames, OfReleasesMaySayMorePositions) {
   EXPECT_EQ(positions_of_hub_name("Qwen/Qwen2.5-7B-Instruct-AWQ"), 32768);
   EXPECT_EQ(positions_of_hub_name("Qwen/Qwen2.5-7B"), 0);
   EXPECT_EQ(positions_of_hub_name("Qwen/Qwen2.5-3B-Instruct"), 0) << "as many as the preset";
+  EXPECT_EQ(positions_of_hub_name("meta-llama/Llama-4-Scout-17B-16E-Instruct"), 10485760);
+  EXPECT_EQ(positions_of_hub_name("meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8"), 1048576);
+  EXPECT_EQ(positions_of_hub_name("meta-llama/Llama-4-Scout-17B-16E"), 0);
 }
 
 TEST(HubNames, OfAPresetThatWasChangedIsNone) {

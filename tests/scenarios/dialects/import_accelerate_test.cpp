@@ -241,4 +241,50 @@ TEST(ImportAccelerate, ReplicasOfOneShardHaveWholeWeights) {
             "D004 line 7");
 }
 
+// accelerate/commands/launch.py: simple_launcher.
+TEST(ImportAccelerate, WithoutADistributionThereIsOneProcess) {
+  const std::string alone = "distributed_type: \"NO\"\nnum_processes: 8\n";
+  const Scenario s = imported(Dialect::kAccelerate, alone);
+  EXPECT_EQ(s.cluster.world_size(), 1);
+  EXPECT_NE(warnings(Dialect::kAccelerate, alone).find("W008: num_processes 8 is read as 1"),
+            std::string::npos);
+}
+
+TEST(ImportAccelerate, OtherDevicesAndLargeLettersAreTheSame) {
+  const auto precision = [](const std::string& text) {
+    return imported(Dialect::kAccelerate, text).workload.precision;
+  };
+  const Precision gpu = precision("distributed_type: MULTI_GPU\nmixed_precision: bf16\n");
+  EXPECT_EQ(precision("distributed_type: MULTI_NPU\nmixed_precision: BF16\n").autocast,
+            gpu.autocast);
+  EXPECT_EQ(gpu.autocast, DType::kBf16);
+}
+
+TEST(ImportAccelerate, DeepSpeedSplitsSequencesByHeads) {
+  const std::string at = "  parallelism_config_";
+  const Scenario s = imported(Dialect::kAccelerate,
+                              "distributed_type: DEEPSPEED\nmixed_precision: bf16\n"
+                              "num_processes: 8\ndeepspeed_config:\n  zero_stage: 3\n"
+                              "parallelism_config:\n" +
+                                  at + "cp_size: 2\n" + at + "cp_backend: deepspeed\n" + at +
+                                  "dp_shard_size: 4\n");
+  EXPECT_EQ(s.strategy.context.kind, ContextKind::kUlysses);
+  EXPECT_EQ(s.strategy.mesh.size_of(kContextAxes), 2);
+}
+
+TEST(ImportAccelerate, MoreDevicesThanTheMachineHasAreTold) {
+  const auto told = [](int processes) {
+    const std::string text = "distributed_type: FSDP\nnum_processes: " + std::to_string(processes);
+    std::vector<std::string> out;
+    scenario_json(read_settings(text, "a.yaml", Dialect::kAccelerate), "a.yaml",
+                  {import_test::kBase, "base.json"}, "", &out);
+    return std::ranges::count_if(out, [](const std::string& w) {
+      return w.find("cluster.devices_per_node is 16 (line 2), more than the 8") !=
+             std::string::npos;
+    });
+  };
+  EXPECT_EQ(told(16), 1);
+  EXPECT_EQ(told(8), 0);
+}
+
 }  // namespace plait::import_test

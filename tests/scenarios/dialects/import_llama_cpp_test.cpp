@@ -257,7 +257,6 @@ TEST(ImportLlamaCpp, BadValuesAreRefused) {
   EXPECT_EQ(refused("-sm rows"), "D003 line 1");
   EXPECT_EQ(refused("-ts 1,a"), "D003 line 1");
   EXPECT_EQ(refused("-c 3 -np 4"), "D003 line 1");
-  EXPECT_EQ(refused("-ngl 3 --gpu-layers 4"), "D004 line 1");
   EXPECT_EQ(refused("-kvo -nkvo"), "D004 line 1");
   EXPECT_EQ(refused("-ctk q4_0 -ctv q4_0"), "D006 line 1");
   EXPECT_EQ(refused("-ctv q8_0"), "D006 line 1");

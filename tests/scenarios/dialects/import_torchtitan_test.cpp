@@ -212,4 +212,33 @@ TEST(ImportTorchtitan, ReadsWhatIsExported) {
   }
 }
 
+TEST(ImportTorchtitan, ItsTypeIsThatOfAllThatIsSharded) {
+  const auto of = [](const std::string& dtype) {
+    return import_test::imported(Dialect::kTorchtitan, "[training]\nlocal_batch_size = 1\n" + dtype)
+        .workload.precision;
+  };
+  const Precision narrow = of("dtype = \"bfloat16\"\n");
+  EXPECT_EQ(narrow.weights, DType::kBf16);
+  EXPECT_EQ(narrow.master, DType::kBf16);
+  EXPECT_EQ(narrow.gradients, DType::kBf16);
+  EXPECT_EQ(narrow.moments, DType::kBf16);
+  EXPECT_EQ(narrow.reduction, DType::kFp32);
+  EXPECT_EQ(of("").gradients, DType::kFp32);
+  EXPECT_EQ(of("dtype = \"float32\"\n").master, DType::kFp32);
+}
+
+TEST(ImportTorchtitan, NamesOfItsOwnArePresets) {
+  const auto model = [](const std::string& name, const std::string& flavor) {
+    return import_test::imported(Dialect::kTorchtitan,
+                                 "[model]\nname = \"" + name + "\"\nflavor = \"" + flavor +
+                                     "\"\n[training]\nlocal_batch_size = 1\n",
+                                 R"({"cluster": "hgx-h100"})")
+        .model.name;
+  };
+  EXPECT_EQ(model("llama4", "17bx16e"), "llama-4-scout");
+  EXPECT_EQ(model("llama4", "17bx128e"), "llama-4-maverick");
+  EXPECT_EQ(model("deepseek_v3", "16B"), "deepseek-v2-lite");
+  EXPECT_EQ(model("deepseek_v3", "236B"), "deepseek-v2");
+}
+
 }  // namespace plait::import_torchtitan_test

@@ -311,7 +311,9 @@ TEST(ImportVllm, ShortOptionsMeanWhatLongOnesDo) {
             "W008: without --max-model-len a sequence may be as long as the model has positions: "
             "here the longest request has room, unless the base says more\n"
             "W007: not read: -O3, -cc\n");
-  EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x -tp 2 --tensor-parallel-size 4"), "D004 line 1");
+  EXPECT_EQ(imported(Dialect::kVllm, "vllm serve x -tp 2 --tensor-parallel-size 4", kServes)
+                .strategy.mesh[Axis::kTp],
+            4);
 }
 
 // vllm/engine/arg_utils.py, human_readable_int.

@@ -38,6 +38,21 @@ TEST(MegatronDeepSpeed, AStageThatOnlyItsFileSaysIsTold) {
   EXPECT_EQ(refusal(Dialect::kMegatronCore, "--deepspeed\n--zero-stage 4"), "D003 line 2");
 }
 
+// deepspeed/runtime/bf16_optimizer.py.
+TEST(MegatronDeepSpeed, Bf16WithoutZeroShardsMasterWeightsAllTheSame) {
+  const Scenario s = of("--deepspeed --zero-stage 0");
+  EXPECT_EQ(s.strategy.zero_stage, 1);
+  EXPECT_TRUE(s.strategy.data.all_reduce);
+  EXPECT_EQ(s.workload.precision.gradients, DType::kFp32);
+  EXPECT_NE(warnings(Dialect::kMegatronCore, "--deepspeed --bf16 --zero-stage 0")
+                .find("BF16_Optimizer shards"),
+            std::string::npos);
+  const std::string half =
+      "--deepspeed --fp16 --zero-stage 0 --global-batch-size 8 "
+      "--micro-batch-size 1 --seq-length 64";
+  EXPECT_EQ(imported(Dialect::kMegatronCore, half, kParts).strategy.zero_stage, 0);
+}
+
 TEST(MegatronDeepSpeed, CheckpointsAreRecomputation) {
   EXPECT_EQ(of("--deepspeed --checkpoint-activations").strategy.recompute.kind, Recompute::kFull);
   EXPECT_EQ(of("--deepspeed --deepspeed-activation-checkpointing").strategy.recompute.kind,
@@ -63,6 +78,73 @@ TEST(MegatronDeepSpeed, SizesThatGrowAndPositionsInAttentionAreTold) {
                R"({"cluster": "hgx-h100"})");
   EXPECT_EQ(bloom.model.positions, PositionKind::kNone);
   EXPECT_EQ(bloom.model.vocab, 200);
+}
+
+constexpr const char* kMixture =
+    "--deepspeed --zero-stage 0 --num-layers 4 --hidden-size 64 --num-attention-heads 4 "
+    "--vocab-size 1024 ";
+
+// megatron/arguments.py of Megatron-DeepSpeed: one expert is none, k is 1, each second layer has
+// experts, the last of all among them.
+TEST(MegatronDeepSpeed, MixturesHaveItsDefaults) {
+  const Scenario s = of(std::string(kMixture) + "--num-experts 16 --moe-expert-parallel-size 8");
+  EXPECT_EQ(s.model.experts, 16);
+  EXPECT_EQ(s.model.experts_per_token, 1);
+  EXPECT_EQ(s.model.expert_ffn_hidden, 256);
+  EXPECT_FALSE(s.model.has_experts(0));
+  EXPECT_TRUE(s.model.has_experts(1));
+  EXPECT_TRUE(s.model.has_experts(3));
+  EXPECT_EQ(s.strategy.mesh[Axis::kEp], 8);
+  EXPECT_EQ(s.strategy.expert_dispatch, ExpertDispatch::kAllToAll);
+  EXPECT_EQ(s.workload.capacity_factor, 1);
+  const Scenario other = of(std::string(kMixture) +
+                            "--num-experts 8 --topk 2 --expert-interval 1 "
+                            "--disable-moe-token-dropping");
+  EXPECT_EQ(other.model.experts_per_token, 2);
+  EXPECT_TRUE(other.model.has_experts(0));
+  EXPECT_EQ(other.workload.capacity_factor, 0);
+}
+
+TEST(MegatronDeepSpeed, OneExpertIsNone) {
+  const Scenario s = of(std::string(kMixture) + "--num-experts 1 --moe-loss-coeff 0.01 --topk 1");
+  EXPECT_EQ(s.model.experts, 0);
+  EXPECT_TRUE(s.model.mlp_bias);
+}
+
+TEST(MegatronDeepSpeed, OtherMixturesAreRefused) {
+  const auto refused = [](const std::string& more) {
+    return refusal(Dialect::kMegatronCore, kMixture + more);
+  };
+  EXPECT_EQ(refused("--num-experts 8 --mlp-type residual"), "D006 line 1");
+  EXPECT_EQ(refused("\\\n --num-experts 8 16"), "D006 line 2");
+}
+
+TEST(MegatronDeepSpeed, TokensEndATraining) {
+  const Scenario s = of("--deepspeed --zero-stage 1 --train-tokens 3e6 --train-samples 900000");
+  EXPECT_EQ(s.training->tokens, 3e6);
+}
+
+TEST(MegatronDeepSpeed, SequenceParallelismExchangesTokensForHeads) {
+  const Scenario s = of("--deepspeed --zero-stage 1 --ds-sequence-parallel-size 4");
+  EXPECT_EQ(s.strategy.mesh.size_of(kContextAxes), 4);
+  EXPECT_EQ(s.strategy.context.kind, ContextKind::kUlysses);
+}
+
+// Embedding, 6 layers and the output matrix on 4 stages: 2 on each.
+TEST(MegatronDeepSpeed, StagesMayCountTheEmbedding) {
+  const std::string sizes =
+      "--deepspeed --zero-stage 1 --pipeline-model-parallel-size 4 "
+      "--hidden-size 64 --num-attention-heads 4 --vocab-size 1024 "
+      "--pp-partition-method 'type:transformer|embedding' --num-layers ";
+  const PipelineOptions p = of(sizes + "6").strategy.pipeline;
+  EXPECT_EQ(p.first_stage_layers, 1);
+  EXPECT_EQ(p.last_stage_layers, 1);
+  EXPECT_NE(warnings(Dialect::kMegatronCore, sizes + "8").find("--pp-partition-method"),
+            std::string::npos);
+}
+
+TEST(MegatronDeepSpeed, ANormMayFollowTheEmbedding) {
+  EXPECT_TRUE(of(std::string(kMixture) + "--embed-layernorm").model.embedding_norm);
 }
 
 }  // namespace plait::megatron_deepspeed_test

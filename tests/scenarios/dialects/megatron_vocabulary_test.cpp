@@ -30,6 +30,17 @@ TEST(MegatronVocabulary, IsThatOfGpt2sTokenizerWhereNothingElseSaysIt) {
   EXPECT_EQ(vocab(gpt2, R"({"cluster": "hgx-h100", "model": "llama-3.1-8b"})"), 128256);
 }
 
+// pretrain_gpt.py: args_defaults has tokenizer_type.
+TEST(MegatronVocabulary, IsThatOfGpt2sTokenizerByDefault) {
+  EXPECT_EQ(vocab("--vocab-file v.json --merge-file m.txt"), 393 * 128);
+  EXPECT_EQ(refusal(Dialect::kMegatronCore, script("--vocab-file v.json"), kMachine),
+            "D005 line 0");
+  EXPECT_EQ(refusal(Dialect::kMegatronCore,
+                    script("--vocab-file v.json --merge-file m.txt --tokenizer-type SentencePiece"),
+                    kMachine),
+            "D005 line 0");
+}
+
 TEST(MegatronVocabulary, OfOtherTokenizersHasToBeSaid) {
   EXPECT_EQ(refusal(Dialect::kMegatronCore, script("--tokenizer-type Llama2Tokenizer"), kMachine),
             "D005 line 0");

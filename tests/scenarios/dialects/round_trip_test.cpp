@@ -315,6 +315,12 @@ Settings settings_or_discard(const Scenario& scenario, Dialect dialect, Launcher
   }
 }
 
+/// An import leaves out what has none.
+bool has_effect(const std::string& path, const Strategy& s) {
+  if (path == "strategy.data.overlap_gathers") return s.data.overlap;
+  return path != "strategy.data.bucket" || s.zero_stage < 2;
+}
+
 void expect_same(Dialect dialect, Launcher launcher, Task task = Task::kTrains) {
   const bool serves = task != Task::kTrains;
   const Scenario scenario = random_of(task, dialect);
@@ -328,7 +334,7 @@ void expect_same(Dialect dialect, Launcher launcher, Task task = Task::kTrains) 
   const json values = values_of(scenario), values_back = values_of(back);
   for (const std::string& path : settings.said) {
     const json expected = written_at(values, path), found = written_at(values_back, path);
-    if (expected != found) {
+    if (expected != found && has_effect(path, back.strategy)) {
       RC_FAIL(fmt::format("{}: {} became {}\n{}", path, expected.dump(), found.dump(), text));
     }
   }

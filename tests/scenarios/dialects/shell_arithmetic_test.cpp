@@ -27,6 +27,16 @@ TEST(ShellArithmetic, OperatorsBindAsInAShell) {
   EXPECT_EQ(value_of("N <= 2"), 0);
 }
 
+TEST(ShellArithmetic, ATestChoosesOneOfTwo) {
+  EXPECT_EQ(value_of("N > 2 ? 10 + 1 : 20"), 11);
+  EXPECT_EQ(value_of("N > 4 ? 10 : N == 3 ? 20 : 30"), 20);
+  EXPECT_EQ(value_of("(N == 4 ? 1 : 2) * 3"), 6);
+  EXPECT_EQ(value_of("N ? 1 : 0 ? 2 : 3"), 1);
+  for (const char* text : {"N ? 1", "N ? : 2", "M ? 1 : 2", "? 1 : 2"}) {
+    EXPECT_EQ(value_of(text), std::nullopt) << text;
+  }
+}
+
 TEST(ShellArithmetic, WhatOnlyARunKnowsHasNoValue) {
   for (const char* text : {"", "M", "$1", "TEXT + 1", "1 / 0", "2 ** 3", "N = 4", "(1", "1 +",
                            "08x", "9223372036854775807 + 1", "1 << 2"}) {
@@ -37,6 +47,9 @@ TEST(ShellArithmetic, WhatOnlyARunKnowsHasNoValue) {
 TEST(ShellArithmetic, NestingHasAnEnd) {
   const std::string deep(100000, '(');
   EXPECT_EQ(value_of(deep), std::nullopt);
+  std::string choices;
+  for (int i = 0; i < 100000; ++i) choices += "1?";
+  EXPECT_EQ(value_of(choices), std::nullopt);
 }
 
 TEST(ShellArithmetic, ItsValueStandsInTheScript) {

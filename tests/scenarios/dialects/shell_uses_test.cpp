@@ -80,4 +80,23 @@ TEST(ShellUses, WhatIsNoOptionIsNotNamed) {
   }
 }
 
+TEST(ShellUses, WhatAShellIsToRunIsOfTheCommand) {
+  EXPECT_EQ(script_words("A=\"--a 1\"\nB=\"--b 2\"\nsrun -n 2 bash -c 'run $A --c 3'"),
+            " --a 1 srun -n 2 bash -c run --c 3|W007: not read: B, which no command uses");
+  EXPECT_EQ(script_words("A=1\nsh -c \"run --a $A\" | tee log"), " sh -c run --a 1 tee log");
+  EXPECT_EQ(script_words("bash -c 'it is \"open'"), " bash -c it is \"open");
+}
+
+TEST(ShellUses, ParametersMayBeSetInTheScript) {
+  EXPECT_EQ(script_words("set -- a 8 $B\nTP=${2}\nrun --tp $TP --c $1 --d $4"),
+            " set -- a 8 $B run --tp 8 --c a --d $4");
+}
+
+TEST(ShellUses, SlurmSetsWhatTheHeadSays) {
+  const std::string head = "#SBATCH --nodes=4\n#SBATCH --gres=gpu:a100:8\n";
+  EXPECT_EQ(script_words(head + "run --n $SLURM_NNODES --g $SLURM_GPUS_ON_NODE --t $SLURM_NTASKS"),
+            " run --n 4 --g 8 --t $SLURM_NTASKS");
+  EXPECT_EQ(script_words(head + "SLURM_NNODES=2\nrun --n ${SLURM_NNODES:-1}"), " run --n 2");
+}
+
 }  // namespace plait::shell_uses_test

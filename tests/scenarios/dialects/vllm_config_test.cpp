@@ -66,4 +66,52 @@ TEST(VllmManifest, ItemsOfListsAreWords) {
   EXPECT_EQ(imported(Dialect::kVllm, command, machine).strategy.mesh[Axis::kTp], 4);
 }
 
+/// A compose file whose command has these lines.
+std::string composed(const std::string& command) {
+  return "services:\n  vllm:\n    image: vllm/vllm-openai:v0.6.3\n    ports:\n      - "
+         "\"8080:8000\"  # of the host\n" +
+         command + "    deploy:\n      capabilities: [gpu]\n";
+}
+
+TEST(VllmManifest, ItemsMayStandOnALineTogether) {
+  const char* kLines = R"(    command: [
+      "--model", "meta-llama/Meta-Llama-3-8B-Instruct",  # a comment, with commas
+      "--max-model-len=4096", "--max-num-seqs","2",
+      "--tensor-parallel-size", "2", '--enforce-eager',
+    ]
+)";
+  const Scenario s = imported(Dialect::kVllm, composed(kLines),
+                              R"({"model": "llama-3.1-8b", "cluster": "hgx-h100"})");
+  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 2);
+  EXPECT_EQ(s.serving->limits.max_sequences, 2);
+  EXPECT_EQ(s.serving->limits.max_context, 4096);
+  EXPECT_FALSE(s.serving->limits.graphs);
+  const char* kOne = "    command: [--model, x, --tensor-parallel-size, '4']\n";
+  EXPECT_EQ(imported(Dialect::kVllm, composed(kOne),
+                     R"({"model": "llama-3.1-8b", "cluster": "hgx-h100"})")
+                .strategy.mesh[Axis::kTp],
+            4);
+}
+
+TEST(VllmManifest, JsonIsOneWord) {
+  const char* kLines =
+      "    command:\n      - --model=x\n      - '--speculative-config={\"method\": \"ngram\", "
+      "\"num_speculative_tokens\": 2}'\n      - --served-model-name=[a,b]\n";
+  const Scenario s = imported(Dialect::kVllm, composed(kLines),
+                              R"({"model": "llama-3.1-8b", "cluster": "hgx-h100",
+                                  "serving": {"speculative": {"acceptance": 0.5}}})");
+  EXPECT_EQ(s.serving->speculation.tokens, 2);
+}
+
+TEST(VllmManifest, ADockerfileHasACommand) {
+  const std::string file =
+      "FROM  vllm/vllm-openai:latest\nENV A=1\nEXPOSE 8000\nCMD [\"--model\", "
+      "\"meta-llama/Llama-3.1-8B-Instruct\", \"--tensor_parallel_size\", \"4\", "
+      "\"--enforce-eager\", \"--max-model-len\", \"8128\"]\n";
+  EXPECT_EQ(detect_dialect(file, "Dockerfile"), Dialect::kVllm);
+  const Scenario s = imported(Dialect::kVllm, file, R"({"cluster": "hgx-h100"})");
+  EXPECT_EQ(s.model.name, "llama-3.1-8b");
+  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 4);
+}
+
 }  // namespace plait::vllm_config_test

@@ -1,0 +1,55 @@
+#include "scenarios/dialects/vllm_words.h"
+
+#include <algorithm>
+
+#include "scenarios/dialects/arguments.h"
+#include "scenarios/dialects/manifest.h"
+#include "scenarios/dialects/program_words.h"
+#include "scenarios/dialects/vllm_config.h"
+
+namespace plait::vllm {
+namespace {
+
+/// vllm/engine/arg_utils.py.
+constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
+                              {"-pp", "--pipeline-parallel-size"},
+                              {"-dp", "--data-parallel-size"},
+                              {"-q", "--quantization"}};
+
+bool names_vllm(const ShellWord& w) {
+  return w.text.find("vllm") != std::string::npos && !w.text.starts_with('-');
+}
+bool serves(const ShellWord& w, const ShellWord& next) {
+  return names_vllm(w) && next.text == "serve";
+}
+bool has(const ShellWord& w, std::string_view part) {
+  return w.text.find(part) != std::string::npos;
+}
+
+/// vllm serve, its module before there was that command, and its images.
+StartedProgram program() {
+  return {"vLLM",
+          {serves, [](const ShellWord& w, const ShellWord&) { return has(w, "vllm.entrypoints"); },
+           [](const ShellWord& w, const ShellWord&) {
+             return has(w, "vllm-openai") || w.text.starts_with("rocm/vllm");
+           }}};
+}
+
+}  // namespace
+
+std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
+                                std::vector<std::string>& warnings) {
+  if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
+  std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
+  if (!is_manifest(text)) words = words_behind_program(std::move(words), program(), file);
+  auto named = std::ranges::adjacent_find(words, serves);
+  if (named == words.end()) named = std::ranges::find_if(words, names_vllm);
+  if (named == words.end()) return with_names(std::move(words), kAliases);
+  const auto is_short = [](const ShellWord& w) {
+    return w.text.starts_with('-') && !w.text.starts_with("--");
+  };
+  words.erase(std::remove_if(words.begin(), named, is_short), named);
+  return with_names(std::move(words), kAliases);
+}
+
+}  // namespace plait::vllm
