@@ -39,7 +39,9 @@ std::string proof_of(const SearchReport& s) {
                                 human_count(c.considered), human_count(c.simulated),
                                 human_count(c.too_large), human_count(c.too_slow));
   if (c.refused > 0) out += fmt::format(", {} cannot be planned", human_count(c.refused));
-  return out + gap_of(s);
+  out += gap_of(s);
+  if (s.simulated_for_front == 0) return out;
+  return out + fmt::format("; {} more simulated for the front", human_count(s.simulated_for_front));
 }
 
 /// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none,
@@ -121,11 +123,21 @@ std::vector<Line> search_notes(const SearchReport& s, int width) {
   return out;
 }
 
+namespace {
+
+const char* what_cut_the_front(const SearchReport& s) {
+  if (!s.front_cut && s.not_begun == 0) return "";
+  return s.interrupted ? "; INTERRUPTED, it is not complete"
+                       : "; the budget is spent, and it is not complete";
+}
+
+}  // namespace
+
 std::string front_words(const SearchReport& s) {
   return fmt::format(
       "front: those of the best that no other beats, and with less memory the fastest in steps of "
       "{:.0f} %, down to the smallest{}",
-      100 * kFrontStep, s.front_cut || s.not_begun > 0 ? "; INTERRUPTED, it is not complete" : "");
+      100 * kFrontStep, what_cut_the_front(s));
 }
 
 std::string held_words(const SearchReport& s) {

@@ -95,6 +95,19 @@ TEST(SearchText, ABestThatIsProvenIsSaidToBeThoughLayoutsAreUndecided) {
   EXPECT_TRUE(says(text_of(report), "7 undecided, of which one may be up to")) << text_of(report);
 }
 
+TEST(SearchText, AFrontThatTheBudgetEndedSaysSo) {
+  SearchReport report = answer();
+  report.front = report.best;
+  EXPECT_FALSE(says(text_of(report), "more simulated"));
+  report.simulated_for_front = 17, report.front_cut = true;
+  EXPECT_TRUE(says(text_of(report), "; 17 more simulated for the front")) << text_of(report);
+  EXPECT_TRUE(says(text_of(report), "the budget is spent, and it is not complete"));
+  EXPECT_FALSE(says(text_of(report), "INTERRUPTED"));
+  const auto j = nlohmann::json::parse(search_json(report));
+  EXPECT_EQ(j["layouts"]["simulated_for_front"], 17);
+  EXPECT_EQ(j["front_complete"], false);
+}
+
 TEST(SearchText, AnInterruptedSearchSaysWhatIsMissing) {
   SearchReport report = answer();
   report.front = report.best;
