@@ -39,9 +39,7 @@ std::string proof_of(const SearchReport& s) {
                                 human_count(c.considered), human_count(c.simulated),
                                 human_count(c.too_large), human_count(c.too_slow));
   if (c.refused > 0) out += fmt::format(", {} cannot be planned", human_count(c.refused));
-  out += gap_of(s);
-  if (s.simulated_for_front == 0) return out;
-  return out + fmt::format("; {} more simulated for the front", human_count(s.simulated_for_front));
+  return out + gap_of(s);
 }
 
 /// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none,
@@ -125,6 +123,11 @@ std::vector<Line> search_notes(const SearchReport& s, int width) {
 
 namespace {
 
+std::string simulated_words(const SearchReport& s) {
+  if (s.simulated_for_front == 0) return "";
+  return fmt::format(", which took {} more", human_plural(s.simulated_for_front, "simulation"));
+}
+
 const char* what_cut_the_front(const SearchReport& s) {
   if (!s.front_cut && s.not_begun == 0) return "";
   return s.interrupted ? "; INTERRUPTED, it is not complete"
@@ -136,8 +139,8 @@ const char* what_cut_the_front(const SearchReport& s) {
 std::string front_words(const SearchReport& s) {
   return fmt::format(
       "front: those of the best that no other beats, and with less memory the fastest in steps of "
-      "{:.0f} %, down to the smallest{}",
-      100 * kFrontStep, what_cut_the_front(s));
+      "{:.0f} %, down to the smallest{}{}",
+      100 * kFrontStep, simulated_words(s), what_cut_the_front(s));
 }
 
 std::string held_words(const SearchReport& s) {

@@ -98,10 +98,9 @@ TEST(SearchText, ABestThatIsProvenIsSaidToBeThoughLayoutsAreUndecided) {
 TEST(SearchText, AFrontThatTheBudgetEndedSaysSo) {
   SearchReport report = answer();
   report.front = report.best;
-  EXPECT_FALSE(says(text_of(report), "more simulated"));
+  EXPECT_FALSE(says(front_words(report), "more"));
   report.simulated_for_front = 17, report.front_cut = true;
-  EXPECT_TRUE(says(text_of(report), "; 17 more simulated for the front")) << text_of(report);
-  EXPECT_TRUE(says(text_of(report), "the budget is spent, and it is not complete"));
+  EXPECT_TRUE(says(front_words(report), ", which took 17 more simulations; the budget is spent"));
   EXPECT_FALSE(says(text_of(report), "INTERRUPTED"));
   const auto j = nlohmann::json::parse(search_json(report));
   EXPECT_EQ(j["layouts"]["simulated_for_front"], 17);
