@@ -100,7 +100,7 @@ TEST(SearchText, AFrontThatTheBudgetEndedSaysSo) {
   report.front = report.best;
   EXPECT_FALSE(says(front_words(report), "more"));
   report.simulated_for_front = 17, report.front_cut = true;
-  EXPECT_TRUE(says(front_words(report), ", which took 17 more simulations; the budget is spent"));
+  EXPECT_TRUE(says(front_words(report), ", which took 17 simulations more; the budget is spent"));
   EXPECT_FALSE(says(text_of(report), "INTERRUPTED"));
   const auto j = nlohmann::json::parse(search_json(report));
   EXPECT_EQ(j["layouts"]["simulated_for_front"], 17);
