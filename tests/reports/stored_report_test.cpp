@@ -57,7 +57,8 @@ TEST(StoredReport, IsWrittenAgainAsItWas) {
 /// Each key that a report has is read: with any other value it is put out with that.
 TEST(StoredReport, EveryNumberIsTheFilesOwn) {
   const auto text = nlohmann::ordered_json::parse(to_json(whole()));
-  for (const auto& [pointer, value] : text.flatten().items()) {
+  const auto flat = text.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
     if (!value.is_number_integer()) continue;
     const bool twice = pointer.ends_with("peak_memory_bytes") || pointer.ends_with("free_bytes");
     auto changed = text;

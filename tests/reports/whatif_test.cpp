@@ -191,10 +191,10 @@ TEST(WhatIfCurves, TextIsEscaped) {
 
 TEST(WhatIf, TheFirstIsNamedAsTheRowThatItIs) {
   WhatIf s = study();
-  EXPECT_NE(whatif_text(s, {kWide, false, true}).find("first is the first row\n"),
+  EXPECT_NE(whatif_text(s, {kWide, false, true}).find("first is the point below it\n"),
             std::string::npos);
   s.points.front().report.reset();
-  EXPECT_NE(whatif_text(s, {kWide, false, true}).find("the first row that can be planned\n"),
+  EXPECT_NE(whatif_text(s, {kWide, false, true}).find("the point below it that can be planned\n"),
             std::string::npos);
 }
 
