@@ -214,6 +214,10 @@ std::string path_of(const CLI::App& app) {
 [[noreturn]] void refuse_subcommand(const CLI::App& at, const std::string& word,
                                     const std::string& command) {
   const std::vector<std::string> known = subcommand_names(at);
+  if (known.empty()) {
+    refuse_word(fmt::format("{} takes no further word, such as {}", command, word), word, {}, "",
+                command);
+  }
   if (word.ends_with(".json")) {
     throw InputError({.code = "G001",
                       .problem = fmt::format("{} has no subcommand {}", command, word),
@@ -222,6 +226,13 @@ std::string path_of(const CLI::App& app) {
   }
   refuse_word(fmt::format("{} has no subcommand {}", command, word), word, known,
               fmt::format("one of {}", fmt::join(known, ", ")), command);
+}
+
+/// "--json" where a command has its formats behind --format.
+std::string format_meant(const CLI::App& at, const std::string& option) {
+  const bool is_format = option == "--json" || option == "--csv" || option == "--text";
+  if (!is_format || !takes(at, "--format")) return "";
+  return fmt::format("{} --format {}", path_of(at), option.substr(2));
 }
 
 /// A word that nothing takes is the reason, whatever else is then missing.
@@ -233,10 +244,11 @@ void refuse_unknown_word(const CLI::App& app) {
   const std::string command = path_of(at);
   if (word.starts_with('-')) {
     const std::string option = word.substr(0, word.find('='));
-    if (const std::string takers = takers_of(app, option); !takers.empty()) {
+    const std::string meant = format_meant(at, option);
+    if (const std::string cure = meant.empty() ? takers_of(app, option) : meant; !cure.empty()) {
       throw InputError({.code = "G001",
                         .problem = fmt::format("{} has no option {}", command, option),
-                        .cure = takers});
+                        .cure = cure});
     }
     refuse_word(fmt::format("{} has no option {}", command, word), word, option_names(at), "",
                 command);
@@ -276,10 +288,16 @@ bool same_file(const std::string& a, const std::string& b) {
   return a == b || std::filesystem::equivalent(a, b, ignored);
 }
 
-/// What an option writes is named by no other word.
+/// What an option writes has a name, and is named by no other word.
 void refuse_overwriting(const CLI::App& app, const CLI::Option& written) {
   if (written.count() == 0) return;
   const std::string& file = written.results().back();
+  if (file.empty()) {
+    throw InputError(
+        {.code = "G001",
+         .problem = fmt::format("{} names no file", written.get_name()),
+         .cure = "write a name behind it; a variable of the shell that is not set is none"});
+  }
   for (const CLI::Option* other : app.get_options({})) {
     if (other == &written) continue;
     const std::vector<std::string>& words = other->results();

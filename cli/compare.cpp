@@ -20,6 +20,7 @@
 #include "plait_version.h"
 #include "prediction/evaluate.h"
 #include "reports/json.h"
+#include "reports/stored_report.h"
 #include "reports/vary.h"
 
 namespace plait {
@@ -67,6 +68,13 @@ Source read_source(const std::string& file, const std::string& name) {
                       .where = {file, 0, 0, ""},
                       .expected = "a page that plait run --html wrote",
                       .cure = "compare scenarios, or pages and JSON of plait run"});
+  }
+  if (out.stored && !(out.stored->step_time_s > 0)) {
+    throw InputError({.code = "G029",
+                      .problem = fmt::format("a step of {} s", out.stored->step_time_s),
+                      .where = {file, 0, 0, "step_time_s"},
+                      .expected = "a time above 0",
+                      .cure = "write the result anew by plait run --format json"});
   }
   if (page && !page->timelines.empty()) out.timeline = page->timelines.front();
   if (page) out.memory = page->memory;

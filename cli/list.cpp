@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 
@@ -160,6 +161,10 @@ constexpr std::array<Kind, 8> kKinds = {{{"models", preset_names, model_rows},
 
 int list(const std::string& what) {
   std::string text;
+  if (what == "scenarios" && scenario_files().empty()) {
+    std::fprintf(stderr,
+                 "no scenarios/ with files here: go to the folder that plait was built from\n");
+  }
   for (const Kind& kind : kKinds) {
     if (!what.empty() && what != kind.name) continue;
     if (what.empty()) text += fmt::format("{}\n", kind.name);

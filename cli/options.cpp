@@ -176,7 +176,7 @@ void refuse_all_rows() {
 }
 
 void print_warnings(const std::vector<std::string>& warnings) {
-  for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
+  for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", printable(w).c_str());
 }
 
 }  // namespace plait

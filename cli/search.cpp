@@ -69,10 +69,10 @@ class InterruptGuard {
 class SearchClock {
  public:
   void operator()(const SearchProgress& p) {
-    if (p.simulated < last_) begin_ = Clock::now(), first_ = p.simulated;  // the next search
-    last_ = p.simulated;
-    std::string text = p.best == 0 ? std::string("none fits yet")
-                                   : fmt::format("best {:.4g} s", to_seconds(p.best).value);
+    const bool is_next = p.simulated < last_ || p.memory_limit != memory_limit_;
+    if (is_next) begin_ = Clock::now(), first_ = p.simulated;
+    last_ = p.simulated, memory_limit_ = p.memory_limit;
+    std::string text = found_words(p);
     if (p.simulated > first_) {
       const double s = std::chrono::duration<double>(Clock::now() - begin_).count();
       const double rate = static_cast<double>(p.simulated - first_) / s;
@@ -85,9 +85,20 @@ class SearchClock {
   void finish() { progress_.finish(); }
 
  private:
+  /// A point of the front is looked for below another's memory.
+  static std::string found_words(const SearchProgress& p) {
+    const std::string best = fmt::format("{:.4g} s", to_seconds(p.best).value);
+    if (p.memory_limit.value > 0) {
+      return fmt::format("front, up to {}: {}", human_bytes(p.memory_limit.value),
+                         p.best == 0 ? "none fits yet" : best);
+    }
+    return p.best == 0 ? "none fits yet" : "best " + best;
+  }
+
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin_ = Clock::now();
   std::int64_t first_ = 0, last_ = 0;  // counts of the search that runs
+  Bytes memory_limit_;                 // of that
   ProgressLine progress_{"enumerating layouts"};
 };
 
@@ -256,7 +267,8 @@ void add_search(Command& command) {
   sub.option("--svg", options->svg, "Draw this front: time against memory").writes_file();
   add_html_option(sub, options->html);
   sub.option("--budget", options->question.budget,
-             "Simulations at most; the answer then says how far it may be off")
+             "Simulations at most, of each variant and with its front, and besides the scenario as "
+             "written and the rule of thumb; the answer then says how far it may be off")
       .positive();
   add_price_option(sub, options->question.prices);
   add_files(sub, *options);

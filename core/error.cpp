@@ -5,9 +5,7 @@
 #include "core/spelling.h"
 
 namespace plait {
-namespace {
 
-/// What a file says may hold bytes that a terminal would act on, or that end a text.
 std::string printable(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -16,6 +14,8 @@ std::string printable(const std::string& text) {
   }
   return out;
 }
+
+namespace {
 
 std::string rendered(const InputError::Text& t) {
   std::string out = "error[" + t.code + "]: " + printable(t.problem);

@@ -50,6 +50,10 @@ class InternalError : public std::logic_error {
 [[noreturn]] void fail_check(const char* condition, const char* file, int line,
                              const std::string& detail);
 
+/// What a file or an option says may hold bytes that a terminal would act on, or that end a text:
+/// here they are "\x1b".
+std::string printable(const std::string& text);
+
 /// The candidate nearest to `word` by edit distance, or "" when none is near enough to be a typo.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 

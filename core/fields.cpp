@@ -29,12 +29,16 @@ std::string number_range(const Real& rule) {
 
 /// Of what is no number: a text may be one in other words, or several.
 std::string cure_of_no_number(const std::string& text) {
+  constexpr const char* kSeveral = "several are for -L, of plait compare, whatif, search and serve";
   const std::string plain = plain_number(text);
-  if (!plain.empty()) return fmt::format("write {} alone", plain);
   const std::vector<std::string> parts = split(text, ',');
   const auto is_number = [](const std::string& part) { return !plain_number(part).empty(); };
-  if (parts.size() < 2 || !std::ranges::all_of(parts, is_number)) return "";
-  return "write one of them; several are for -L, of plait compare, whatif, search and serve";
+  const bool may_be_several = parts.size() > 1 && std::ranges::all_of(parts, is_number);
+  if (!plain.empty()) {
+    return fmt::format("write {} alone", plain) +
+           (may_be_several ? fmt::format("; {}", kSeveral) : "");
+  }
+  return may_be_several ? fmt::format("write one of them; {}", kSeveral) : "";
 }
 
 /// Of a count, whose k may be 1,024.

@@ -15,6 +15,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -144,6 +145,23 @@ struct Sourced {
 };
 template <class Rule>
 Sourced(Rule) -> Sourced<Rule>;
+
+/// A value that nothing stands for where it is not given: the field is silent by default.
+template <class Rule>
+struct IfGiven {
+  Rule rule;
+  Shape shape() const { return rule.shape(); }
+  template <class V>
+  void read(const Json& json, std::optional<V>& into) const {
+    rule.read(json, into.emplace());
+  }
+  template <class V>
+  std::string write(const std::optional<V>& v) const {
+    return v ? rule.write(*v) : "null";
+  }
+};
+template <class Rule>
+IfGiven(Rule) -> IfGiven<Rule>;
 
 Shape list_shape(const Shape& element);
 template <class Rule>

@@ -13,6 +13,12 @@ namespace plait {
 
 namespace {
 
+bool is_utf8(const std::string& text) {
+  // Of a byte that is none, one way of writing has a sign and the other nothing.
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore) ==
+         json_quote(text);
+}
+
 [[noreturn]] void refuse_index(const Json& list, const std::string& key,
                                const std::string& origin) {
   const std::string path = list.path();
@@ -152,10 +158,17 @@ void JsonDocument::set(const std::vector<std::string>& path, const std::string& 
   JsonBuilder builder(*this, text, place, JsonBuilder::Positions::kUnknown);
   if (builder.parses()) {
     builder.build(json);
-  } else {
-    json->kind_ = Json::Kind::kText;
-    json->value_ = text;
+    return;
   }
+  if (!is_utf8(text)) {
+    throw InputError({.code = "J009",
+                      .problem = "the text is not UTF-8",
+                      .where = {origin.substr(0, origin.find('=')), 0, 0, ""},
+                      .expected = "UTF-8",
+                      .cure = "write it as UTF-8"});
+  }
+  json->kind_ = Json::Kind::kText;
+  json->value_ = text;
 }
 
 void JsonDocument::remove(const std::vector<std::string>& path) {

@@ -3,6 +3,7 @@
 // (plan/workload.h) is for training.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Load {
   std::int64_t seed = 1;
   std::string trace;               // kTrace: path
   std::vector<RequestKind> kinds;  // none: RequestKind{}
+  std::int64_t unanswered = 0;     // requests of the trace that failed, and are left out
 };
 
 /// Whose kernels a step runs on: vLLM's; TensorRT-LLM's, which fuses element-wise work
@@ -100,9 +102,11 @@ enum class LayerSplit : std::uint8_t {
 struct LayerRule {
   Dealing dealing = Dealing::kEven;
   std::int64_t gpu_layers = -1;  // kGpuLayers: the head, then layers from the last; -1: what fits
-  Bytes device_memory;           // for weights, of each device; 0: memory_utilization of it
-  Bytes host_memory;             // for weights that are copied; what is beyond is on storage
-  bool cache_on_host = false;    // keys and values in host memory, attention on the processor
+  /// For weights, of each device; not given: memory_utilization of it.
+  std::optional<Bytes> device_memory = {};
+  /// For weights that are copied; what is beyond is on storage. Not given: no limit.
+  std::optional<Bytes> host_memory = {};
+  bool cache_on_host = false;  // keys and values in host memory, attention on the processor
   /// Of the first so many layers in host memory, on the processor; -1: as few as must be.
   std::int64_t host_experts = 0;
   LayerSplit split = LayerSplit::kLayer;

@@ -28,6 +28,8 @@ bool has_no_effect(std::vector<Override> others, const ScenarioText& text, const
     if (!may_be_the_same(with, scenario)) return false;
     const Report folded = report_of(scenario, costs_of(scenario), {}).report;
     if (folded.step_time_s != with.report.step_time_s) return false;  // unfolding takes long
+    if (scenario.name != with.report.run.scenario || folded.model != with.report.model)
+      return false;
     return same_prediction(unfold ? predict(scenario, {.unfold = true}, {}).report : folded,
                            with.report);
   } catch (const InputError&) {

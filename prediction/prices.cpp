@@ -17,6 +17,9 @@
 namespace plait {
 namespace {
 
+/// As of the scenario's field (scenarios/cluster_fields.cpp).
+constexpr double kHighestPrice = 1e9;
+
 void require_price_of_known(const std::string& price, std::vector<std::string> devices) {
   const std::string device = price.substr(0, price.find('='));
   if (device.size() == price.size() || std::ranges::find(devices, device) != devices.end()) return;
@@ -37,13 +40,13 @@ std::optional<double> price_of_kind(const std::vector<std::string>& prices,
     const std::size_t equals = text.find('=');
     const bool named = equals != std::string::npos;
     const auto price = parse_number<double>(std::string_view(text).substr(named ? equals + 1 : 0));
-    if (!price || *price <= 0) {
+    if (!price || *price <= 0 || *price > kHighestPrice) {
       const std::string plain = plain_number(std::string_view(text).substr(named ? equals + 1 : 0));
-      throw InputError(
-          {.code = "G024",
-           .problem = "--price " + text + " is no price",
-           .expected = "of a device for an hour: 2.5, or h100-sxm=2.5",
-           .cure = "write a number above 0 alone" + (price || plain.empty() ? "" : ": " + plain)});
+      throw InputError({.code = "G024",
+                        .problem = "--price " + text + " is no price",
+                        .expected = "of a device for an hour: 2.5, or h100-sxm=2.5",
+                        .cure = "write a number above 0, up to 1e9, alone" +
+                                (price || plain.empty() ? "" : ": " + plain)});
     }
     if (!named || text.substr(0, equals) == device) out = price;
   }

@@ -13,6 +13,7 @@
 #include "prediction/deployment.h"
 #include "prediction/narrower_release.h"
 #include "prediction/serving_doubts.h"
+#include "reports/human.h"
 #include "serving/max_rate.h"
 #include "serving/require_described.h"
 #include "serving/sustained.h"
@@ -154,6 +155,11 @@ ServingReport room(const Scenario& s, const Serving& serving, const Deployment& 
   r.slo = serving.slo;
   deployment.describe(r);
   append(r.run.warnings, doubts_of_precision(s));
+  if (const std::int64_t n = serving.load.unanswered; n > 0) {
+    r.run.warnings.push_back(
+        fmt::format("W024: {}: {} without tokens of an answer, as failures are, left out",
+                    serving.load.trace, human_plural(n, "request")));
+  }
   if (asks_for_flows(s)) {
     r.run.warnings.emplace_back("W006: network flow: steps are served with the analytic network");
   }

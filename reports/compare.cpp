@@ -227,6 +227,13 @@ double parse_limit(const std::string& text) {
                       .expected = "a percentage like 5% or a fraction like 0.05",
                       .cure = "for example --fail-over 5%"});
   }
+  if (unit.empty() && value > 1) {
+    throw InputError(
+        {.code = "G008",
+         .problem = fmt::format("--fail-over {0}: a limit of {0} times the step", text),
+         .expected = "a percentage like 5% or a fraction like 0.05",
+         .cure = fmt::format("of a percentage: --fail-over {}%", text)});
+  }
   return unit.empty() ? value : value / 100;
 }
 

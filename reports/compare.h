@@ -55,7 +55,7 @@ std::string comparison_text(const std::vector<ComparedScenario>& candidates,
 std::string comparison_json(const std::vector<ComparedScenario>& candidates);
 std::string comparison_csv(const std::vector<ComparedScenario>& candidates);
 
-/// "5%", "5 %" or "0.05" as a fraction. Throws InputError G008.
+/// "5%", "5 %" or "0.05" as a fraction; above 1 with the sign alone. Throws InputError G008.
 double parse_limit(const std::string& text);
 
 /// Labels of the candidates that have no report or whose step time differs from the reference's by

@@ -76,6 +76,8 @@ std::string human_rate(double value) {
 
 std::string human_money(double value) {
   const double magnitude = std::abs(value);
+  constexpr double kMostCounted = 9e18;  // of an integer
+  if (magnitude >= kMostCounted) return fmt::format("{:.4g}", value);
   if (magnitude >= 999.5) return human_count(std::llround(value));
   if (magnitude == 0) return "0";
   constexpr int kDigits = 4;  // significant

@@ -99,52 +99,6 @@ Tree tree_of(const Mesh& mesh) {
   return out;
 }
 
-void read_shares(const Tree& tree, double step_time_s, std::vector<ReportShare>& out) {
-  for (const auto& [group, parts] : tree.items()) {
-    const double time = parts.value("total_s", 0.0);
-    out.push_back({group, "", time, step_time_s > 0 ? time / step_time_s : 0});
-  }
-}
-
-/// What comparisons say of it.
-TrainingReport read_training(const Tree& tree) {
-  TrainingReport t;
-  t.tokens = tree.value("tokens", 0.0);
-  t.total_s = tree.value("total_s", 0.0);
-  t.steps_s = tree.value("steps_s", 0.0);
-  t.price = tree.value("price", 0.0);
-  t.energy_kwh = tree.value("energy_kwh", 0.0);
-  return t;
-}
-
-Report read_report(const Tree& tree) {
-  Report r;
-  r.run.scenario = tree.value("scenario", "");
-  r.model = tree.value("model", "");
-  r.cluster = tree.value("cluster", "");
-  r.layout = tree.value("layout", "");
-  r.world_size = tree.value("world_size", std::int64_t{0});
-  r.step_time_s = tree.value("step_time_s", 0.0);
-  r.tokens_per_s = tree.value("tokens_per_s", 0.0);
-  r.tokens_per_s_per_gpu = tree.value("tokens_per_s_per_gpu", 0.0);
-  r.model_tflops_per_gpu = tree.value("model_tflops_per_gpu", 0.0);
-  r.hardware_tflops_per_gpu = tree.value("hardware_tflops_per_gpu", 0.0);
-  r.mfu = tree.value("mfu", 0.0);
-  r.mfu_of_half_squares = tree.value("mfu_of_half_squares", 0.0);
-  r.hfu = tree.value("hfu", 0.0);
-  r.bound_by = tree.value("bound_by", "");
-  r.memory.fits = tree.value("fits", false);
-  r.memory.peak_memory_bytes = tree.value("peak_memory_bytes", std::int64_t{0});
-  if (tree.contains("memory")) {
-    r.memory.capacity_bytes = tree["memory"].value("capacity_bytes", std::int64_t{0});
-  }
-  r.price_per_step = tree.value("price_per_step", 0.0);
-  r.price_per_billion_tokens = tree.value("price_per_billion_tokens", 0.0);
-  if (tree.contains("training")) r.training = read_training(tree["training"]);
-  if (tree.contains("breakdown")) read_shares(tree["breakdown"], r.step_time_s, r.breakdown);
-  return r;
-}
-
 Tree tree_of(const std::vector<ContentionLine>& lines) {
   Tree out = Tree::array();
   for (const ContentionLine& l : lines) {
@@ -207,18 +161,5 @@ std::string json_text(const nlohmann::ordered_json& tree) {
 
 std::string to_json(const Report& report) { return json_text(json_tree(report)); }
 std::string to_json(const MemoryReport& memory) { return json_text(tree_of(memory)); }
-
-std::optional<Report> report_from_json(const std::string& text) {
-  // Reports start with these keys; looking for them first spares parsing a scenario twice, and a
-  // hostile file never reaches the parser.
-  if (text.find("\"step_time_s\"") == std::string::npos) return std::nullopt;
-  const Tree tree = Tree::parse(text, nullptr, false);
-  if (!tree.is_object() || !tree.contains("step_time_s")) return std::nullopt;
-  try {
-    return read_report(tree);
-  } catch (const Tree::exception&) {
-    return std::nullopt;  // a key of another type: some other document
-  }
-}
 
 }  // namespace plait

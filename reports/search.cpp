@@ -298,6 +298,7 @@ std::string search_json(const SearchReport& s) {
   if (!s.nothing.empty()) out["nothing"] = s.nothing;
   if (s.tokens > 0) out["tokens"] = s.tokens;
   if (!s.front.empty()) {
+    out["layouts"]["simulated_for_front"] = s.simulated_for_front;
     out["front"] = tree_of(s.front);
     out["front_memory_step"] = kFrontStep;
     out["front_complete"] = !s.front_cut && s.not_begun == 0;

@@ -58,13 +58,14 @@ struct SearchReport {
   std::vector<SearchRow> front;  // pareto_front of all, if asked for
   double tokens = 0;             // to be trained on; 0: not said
   SearchCounts counts;
+  std::int64_t simulated_for_front = 0;  // besides those of `counts`
   std::vector<SearchRefusal> refusals;
   Assignments held;            // fields that all layouts have as written, and might have otherwise
   std::string nothing;         // why `best` is empty although layouts fit, or might
   bool own_is_best = false;    // the first of `best` is `own`, which is not among those searched
   bool flow_asked = false;     // but layouts are simulated with the analytic network
   std::int64_t not_begun = 0;  // machines that were not searched: it was interrupted before
-  bool front_cut = false;      // interrupted before the last layouts of the front
+  bool front_cut = false;      // interrupted, or out of budget, before the last of the front
   bool interrupted = false;    // before its end
 };
 

@@ -121,11 +121,26 @@ std::vector<Line> search_notes(const SearchReport& s, int width) {
   return out;
 }
 
+namespace {
+
+std::string simulated_words(const SearchReport& s) {
+  if (s.simulated_for_front == 0) return "";
+  return fmt::format(", which took {} more", human_plural(s.simulated_for_front, "simulation"));
+}
+
+const char* what_cut_the_front(const SearchReport& s) {
+  if (!s.front_cut && s.not_begun == 0) return "";
+  return s.interrupted ? "; INTERRUPTED, it is not complete"
+                       : "; the budget is spent, and it is not complete";
+}
+
+}  // namespace
+
 std::string front_words(const SearchReport& s) {
   return fmt::format(
       "front: those of the best that no other beats, and with less memory the fastest in steps of "
-      "{:.0f} %, down to the smallest{}",
-      100 * kFrontStep, s.front_cut || s.not_begun > 0 ? "; INTERRUPTED, it is not complete" : "");
+      "{:.0f} %, down to the smallest{}{}",
+      100 * kFrontStep, simulated_words(s), what_cut_the_front(s));
 }
 
 std::string held_words(const SearchReport& s) {

@@ -71,8 +71,10 @@ std::string time_of(const Quantiles& quantiles, Seconds part);
 /// What the steps spend most of their time on: "memory bandwidth", ...
 std::string bound_of(const StepTotals& totals);
 
-/// What a cache that does not fit is asked for: "a sequence has up to 8,192".
-std::string asked_words(const CacheCapacity& capacity, const EngineLimits& limits);
+/// What a cache that does not fit lacks: "kv_cache_tokens is 100; a sequence has up to 8,192", or
+/// `leaves` "for 100 tokens; ...".
+std::string lacking_words(const CacheCapacity& capacity, const EngineLimits& limits,
+                          const std::string& leaves);
 
 /// Whether a cache has room, and for what; each pool behind its name.
 std::vector<Line> capacity_lines(const ServingReport& report);

@@ -57,9 +57,7 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
   if (!r.fits) {
     return {c.label,
             {},
-            fmt::format("does not fit: the cache has room for {} tokens, {}",
-                        human_count(r.tightest_cache().tokens),
-                        asked_words(r.tightest_cache(), r.limits))};
+            "does not fit: " + lacking_words(r.tightest_cache(), r.limits, "the cache has room")};
   }
   const ServiceSummary& s = r.summary;
   TableRow out = {c.label,

@@ -56,6 +56,12 @@ std::string cures_words(const CacheCapacity& c, const EngineLimits& limits,
         "weights or a larger tp or pp leave room for more",
         c.tokens);
   }
+  if (c.lacks_by_choice(limits)) {
+    return fmt::format(
+        "a kv_cache_tokens of {} or more takes them (memory leaves room for {} tokens), or "
+        "max_model_len = {} shorter requests",
+        limits.max_context, human_count(c.room), c.tokens);
+  }
   const std::string shorter =
       c.tokens == 0 ? "" : fmt::format("; max_model_len = {} takes shorter requests", c.tokens);
   if (limits.engine == ServingEngine::kLlamaCpp) {
@@ -76,9 +82,7 @@ std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& lim
   const std::string used = fmt::format("{} of weights, activations and process",
                                        human_bytes(c.stages[c.tightest].use.bytes().value));
   if (!fits) {
-    return {{{"DOES NOT FIT  ", Ink::kBad},
-             {fmt::format("{} leave room for {} tokens; {}", used, human_count(c.tokens),
-                          asked_words(c, limits))}},
+    return {{{"DOES NOT FIT  ", Ink::kBad}, {lacking_words(c, limits, used + " leave room")}},
             labelled("", cures_words(c, limits, release))};
   }
   return {{{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
@@ -250,11 +254,16 @@ std::vector<Line> step_lines(const ServingReport& r) {
 
 }  // namespace
 
-std::string asked_words(const CacheCapacity& c, const EngineLimits& limits) {
+std::string lacking_words(const CacheCapacity& c, const EngineLimits& limits,
+                          const std::string& leaves) {
+  const bool by_choice = c.lacks_by_choice(limits);
+  const std::string has =
+      by_choice ? fmt::format("kv_cache_tokens is {}", human_count(limits.cache_tokens))
+                : fmt::format("{} for {} tokens", leaves, human_count(c.room));
   if (is_too_large_a_pool(c, limits)) {
-    return fmt::format("kv_cache_tokens asks for {}", human_count(limits.cache_tokens));
+    return fmt::format("{}; kv_cache_tokens asks for {}", has, human_count(limits.cache_tokens));
   }
-  return fmt::format("a sequence has up to {}", human_count(limits.max_context));
+  return fmt::format("{}; a sequence has up to {}", has, human_count(limits.max_context));
 }
 
 std::string time_of(const Quantiles& q, Seconds part) {

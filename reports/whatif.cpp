@@ -164,7 +164,8 @@ std::string finding_words(const WhatIf& study, const KnobFinding& f) {
     case BreakEven::Kind::kNotMonotone:
       return fmt::format(
           "the {} is not monotone in {}: it rises by {} from {} to {}; another algorithm of "
-          "a collective is chosen, or another rank decides",
+          "a collective is chosen, another rank decides, or more channels of a collective take "
+          "more multiprocessors from the kernels beside it",
           time, knob.path, human_percent(b.rise), text(b.more_is_better ? b.low : b.high),
           text(b.more_is_better ? b.high : b.low));
   }
@@ -198,9 +199,12 @@ std::string whatif_text(const WhatIf& study, const TerminalStyle& style) {
       std::ranges::any_of(study.points, [&](const WhatIfPoint& p) { return is_base(study, p); });
   if (!among_points) add(study.base, true);
   for (const WhatIfPoint& p : study.points) add(p, is_base(study, p));
-  const char* legend = among_points
-                           ? "  base is the scenario, with - under vs base; first is the first row"
-                           : "  base, the first row, is the scenario; first is the point below it";
+  const bool first_is_planned = !study.points.empty() && study.points.front().report;
+  const std::string legend = fmt::format("  {}; first is {}{}",
+                                         among_points ? "base is the scenario, with - under vs base"
+                                                      : "base, the first row, is the scenario",
+                                         among_points ? "the first row" : "the point below it",
+                                         first_is_planned ? "" : " that can be planned");
   std::vector<Line> lines = {{{study.scenario, Ink::kBold}, {legend}}};
   for (Line& l : table_lines(label_of(study, titles), columns_of(study), rows, style.width)) {
     lines.push_back(std::move(l));

@@ -58,8 +58,8 @@ void warn_of_idle_layers(const LayerRule& rule, std::vector<std::string>& warnin
   };
   const Rule rules[] = {
       {"gpu_layers", "gpu_layers", rule.gpu_layers >= 0, counts},
-      {"device_memory", "sequential or balanced", rule.device_memory.value > 0, fills},
-      {"host_memory", "sequential or balanced", rule.host_memory.value > 0, fills}};
+      {"device_memory", "sequential or balanced", rule.device_memory.has_value(), fills},
+      {"host_memory", "sequential or balanced", rule.host_memory.has_value(), fills}};
   for (const Rule& r : rules) {
     if (!r.written || r.used) continue;
     warnings.push_back(

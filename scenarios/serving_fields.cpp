@@ -240,12 +240,14 @@ const Table<LayerRule>& layers_table() {
               "On devices: the output matrix, which counts as the last layer, and layers in front "
               "of it; one more than there are layers: all.")
               .otherwise("-1: as many as fit"),
-          field("device_memory", &R::device_memory, Amount<Bytes>{},
+          field("device_memory", &R::device_memory, IfGiven{Amount<Bytes>{}},
                 "Of each device, for weights, with Accelerate's maps.")
-              .otherwise("gpu_memory_utilization of it"),
-          field("host_memory", &R::host_memory, Amount<Bytes>{},
+              .otherwise("gpu_memory_utilization of it")
+              .silent_by_default(),
+          field("host_memory", &R::host_memory, IfGiven{Amount<Bytes>{}},
                 "For weights that are copied; what is beyond is read from storage.")
-              .otherwise("no limit"),
+              .otherwise("no limit")
+              .silent_by_default(),
           field("cache_on_host", &R::cache_on_host, Flag{},
                 "Keys and values stay in host memory, where attention is computed (llama.cpp's "
                 "-nkvo)."),

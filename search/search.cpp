@@ -34,7 +34,8 @@ class Run {
   Run(Searcher& searcher, const SearchOptions& options)
       : s_(searcher),
         options_(options),
-        left_(searcher.bounds_, capacity().value, options.threads) {}
+        left_(searcher.bounds_, capacity().value, options.threads),
+        known_before_(searcher.simulated()) {}
 
   SearchResult run() {
     while (may_improve() && !interrupted()) {
@@ -67,10 +68,11 @@ class Run {
     const auto asked = static_cast<std::int64_t>(options_.best);
     const std::int64_t size =
         simulations_ == 0 ? std::max(asked, kSimulations.first) : kSimulations.after(simulations_);
-    return std::min(size, options_.budget - simulations_);
+    return std::min(size, options_.budget - spent());
   }
+  std::int64_t spent() const { return s_.simulated() - known_before_; }
   bool stopped() const { return options_.stop != nullptr && *options_.stop; }
-  bool interrupted() const { return simulations_ >= options_.budget || stopped(); }
+  bool interrupted() const { return spent() >= options_.budget || stopped(); }
 
   /// The first of those left may be among the best.
   bool may_improve() const { return !left_.empty() && left_.first().bound <= limit(); }
@@ -113,11 +115,9 @@ class Run {
     for (const Candidate& c : round) {
       const Answer& answer = s_.known_.at(c.number);
       take(c, answer, known);
-      if (s_.ears_.in_order && s_.told_.insert(c.number).second) {
-        news.push_back({c.number, c.bound, answer});
-      }
+      if (s_.told_.insert(c.number).second) news.push_back({c.number, c.bound, answer});
     }
-    if (!news.empty()) s_.ears_.in_order(news);
+    if (s_.ears_.in_order && !news.empty()) s_.ears_.in_order(news);
     simulations_ += static_cast<std::int64_t>(round.size());
     report();
   }
@@ -173,7 +173,10 @@ class Run {
     if (!options_.progress || now < reported_ + kBetweenReports) return;
     reported_ = now;
     const std::int64_t left = left_.count(limit()).within;
-    options_.progress({simulations_, left, out_.best.empty() ? 0 : out_.best.front().result.step});
+    options_.progress({.simulated = simulations_,
+                       .left = left,
+                       .best = out_.best.empty() ? 0 : out_.best.front().result.step,
+                       .memory_limit = options_.memory_limit});
   }
 
   /// Where it ends early: of layouts that are thought to be good, how many were left and are
@@ -227,7 +230,8 @@ class Run {
 
   Searcher& s_;
   const SearchOptions& options_;
-  Frontier left_;  // not decided
+  Frontier left_;              // not decided
+  std::int64_t known_before_;  // to the searcher
   std::int64_t simulations_ = 0, walks_ = 0;
   std::chrono::steady_clock::time_point reported_ = {};
   SearchResult out_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <unordered_map>
@@ -23,6 +24,7 @@ struct SearchProgress {
   std::int64_t simulated = 0;
   std::int64_t left = 0;  // at most: each improvement leaves less to do
   SimTime best = 0;       // step time; 0: nothing yet
+  Bytes memory_limit;     // as the search's options have it
 };
 
 struct SearchOptions {
@@ -30,7 +32,8 @@ struct SearchOptions {
   Bytes memory_limit = {};  // of the fullest rank; 0: what its device has
   /// Slower layouts are not looked for: those found elsewhere are better.
   SimTime slowest = std::numeric_limits<SimTime>::max();
-  /// Simulations at most; then the answer carries a gap.
+  /// Simulations at most, of layouts that no search of the searcher has simulated before; then the
+  /// answer carries a gap.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   const std::atomic<bool>* stop = nullptr;  // set: the same, at once
   /// Called between rounds, a few times a second at most.
@@ -104,6 +107,8 @@ class Searcher {
   void know(std::uint32_t number, const Answer& answer) { known_[number] = answer; }
   /// Deterministic: the same whoever is in the crew and whatever is known.
   SearchResult run(const SearchOptions& options);
+  /// Layouts that its searches have simulated so far, each once.
+  std::int64_t simulated() const { return std::ssize(told_); }
 
  private:
   friend class Run;
@@ -115,7 +120,7 @@ class Searcher {
   std::size_t bounded_ = 0;   // so many of them
   std::vector<char> walked_;  // the closer bound is in `bounds_`
   std::unordered_map<std::uint32_t, Answer> known_;
-  std::unordered_set<std::uint32_t> told_;  // to ears_.in_order
+  std::unordered_set<std::uint32_t> told_;  // simulated, and told to ears_.in_order
 };
 
 /// All at once, on threads of this process.

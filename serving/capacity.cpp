@@ -86,6 +86,10 @@ double CacheCapacity::concurrency(const EngineLimits& limits) const {
   return each > 0 ? static_cast<double>(blocks) / static_cast<double>(each) : 0;
 }
 
+bool CacheCapacity::lacks_by_choice(const EngineLimits& limits) const {
+  return !holds(limits) && tokens < limits.max_context && room >= limits.max_context;
+}
+
 bool CacheCapacity::holds(const EngineLimits& limits, std::int64_t sequences) const {
   if (limits.cache_tokens > 0) sequences = pooled(limits);
   if (!kept.differ()) return tokens >= sequences * limits.max_context;
@@ -139,6 +143,7 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
     out.tokens = limits.max_sequences * limits.max_context;
   }
   out.blocks = out.tokens / limits.block_size * out.kept.layers();
+  out.room = out.tokens;
   limit(out, limits);
   return out;
 }

@@ -37,10 +37,13 @@ struct StageRoom {
 struct CacheCapacity {
   std::vector<StageRoom> stages;
   std::int64_t blocks = 0, tokens = 0;
+  std::int64_t room = 0;     // tokens that memory leaves room for, whatever cache_tokens states
   KeptLayers kept;           // of the stage with the least room
   std::size_t tightest = 0;  // which that is: with states, for the longest sequences
   /// vLLM's "Maximum concurrency for max_context tokens per request".
   double concurrency(const EngineLimits& limits) const;
+  /// The pool that is stated is too small for a sequence of max_context tokens, and memory is not.
+  bool lacks_by_choice(const EngineLimits& limits) const;
   /// So many sequences of max_context tokens have room at a time; or all that a stated pool
   /// (cache_tokens) is for, however many they are.
   bool holds(const EngineLimits& limits, std::int64_t sequences = 1) const;

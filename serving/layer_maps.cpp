@@ -96,7 +96,7 @@ std::vector<std::int64_t> allowances(const ServedModel& s, const LayerRule& rule
   const std::int64_t stages = s.layout.mesh[Axis::kPp];
   const auto memory = static_cast<double>(s.cluster.device.memory.value);
   const auto usable = static_cast<std::int64_t>(memory * limits.memory_utilization);
-  const std::int64_t most = rule.device_memory.value > 0 ? rule.device_memory.value : usable;
+  const std::int64_t most = rule.device_memory.value_or(Bytes(usable)).value;
   std::vector<std::int64_t> out(static_cast<std::size_t>(stages), most);
   if (rule.dealing == Dealing::kSequential || stages == 1) return out;
   const std::int64_t total = bytes.embedding + s.model.layers * bytes.layer + bytes.head;
@@ -136,7 +136,7 @@ class Filling {
 LayerMap filled(const ServedModel& s, const LayerRule& rule, const EngineLimits& limits) {
   constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;
   const PartBytes bytes = part_bytes(s);
-  const std::int64_t host = rule.host_memory.value > 0 ? rule.host_memory.value : kUnlimited;
+  const std::int64_t host = rule.host_memory.value_or(Bytes(kUnlimited)).value;
   Filling filling(allowances(s, rule, limits, bytes), host,
                   std::max({bytes.embedding, bytes.layer, bytes.head}));
   LayerMap map;

@@ -50,7 +50,9 @@ std::vector<Request> draw_requests(const Load& load);
 /// Lines of arrival_s,prompt_tokens,output_tokens and optionally kind, prefix_id and prefix_tokens,
 /// conversation_id (CSV with that header), a JSON list of such objects, or Mooncake's JSON lines.
 /// Requests with the same prefix_id begin with the same tokens, those of a conversation with all
-/// that came before. Kinds that are met are put into `load.kinds`. Throws InputError R001 and J0xx.
+/// that came before. Requests without an answer, as failures are, are left out and counted in
+/// `load.unanswered`; kinds that are met are put into `load.kinds`. Throws InputError R001 and
+/// J0xx.
 std::vector<Request> read_trace(const std::string& text, const std::string& file, Load& load);
 
 }  // namespace plait

@@ -71,13 +71,18 @@ class Texts {
 
 std::vector<Request> read_trace(const std::string& text, const std::string& file, Load& load) {
   load.kinds.clear();
+  load.unanswered = 0;
   Texts texts(file);
   std::vector<Request> out;
   for (const TraceRow& r : read_trace_rows(text, file)) {
+    if (r.output_tokens == 0) {
+      ++load.unanswered;
+      continue;
+    }
     out.push_back({to_sim_time(Seconds(r.arrival_s)), r.prompt_tokens, r.output_tokens,
                    kind_of(r.kind, load.kinds), texts.shared(r)});
   }
-  if (out.empty()) refuse_trace(file, 1, "a trace without requests");
+  if (out.empty()) refuse_trace(file, 1, "a trace without requests that were answered");
   std::ranges::stable_sort(out, {}, &Request::arrival);
   return out;
 }

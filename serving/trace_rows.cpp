@@ -4,9 +4,9 @@
 #include <chrono>
 #include <optional>
 #include <regex>
-#include <sstream>
 #include <string_view>
 
+#include "core/csv_reader.h"
 #include "core/fields.h"
 #include "core/parse_number.h"
 #include "core/time.h"
@@ -16,7 +16,10 @@ namespace {
 
 constexpr Int kTokens{.min = 1, .max = 1 << 28};
 constexpr Int kPrefixTokens{.min = 0, .max = kTokens.max};
-constexpr Real kArrival{.min = 0, .max = to_seconds(kLongestTime).value};
+constexpr Int kAnswer{.min = 0, .max = kTokens.max};  // 0: a failure, which is left out
+/// Also since 1970: how long a trace lasts is known once all of it is.
+constexpr Real kArrival{.min = 0, .max = 1e11};
+constexpr double kLongest = to_seconds(kLongestTime).value;
 
 const Table<TraceRow>& row_table() {
   using R = TraceRow;
@@ -24,7 +27,7 @@ const Table<TraceRow>& row_table() {
       "request", {
                      field("arrival_s", &R::arrival_s, kArrival, "Since the start.").required(),
                      field("prompt_tokens", &R::prompt_tokens, kTokens, "").required(),
-                     field("output_tokens", &R::output_tokens, kTokens, "").required(),
+                     field("output_tokens", &R::output_tokens, kAnswer, "").required(),
                      field("kind", &R::kind, Text{}, ""),
                      field("prefix_id", &R::prefix_id, Text{}, ""),
                      field("prefix_tokens", &R::prefix_tokens, kPrefixTokens, ""),
@@ -51,22 +54,10 @@ const Table<TimestampRow>& mooncake_table() {
           field("timestamp", &R::timestamp, Real{.min = 0, .max = kArrival.max * 1e3}, "In ms.")
               .required(),
           field_of<R>("input_length", part(&TraceRow::prompt_tokens), kTokens, "").required(),
-          field_of<R>("output_length", part(&TraceRow::output_tokens), kTokens, "").required(),
+          field_of<R>("output_length", part(&TraceRow::output_tokens), kAnswer, "").required(),
           field_of<R>("hash_ids", part(&TraceRow::hash_ids), List{Int{.min = 0}}, ""),
       });
   return table;
-}
-
-std::vector<std::string> cells(const std::string& line, char between) {
-  std::vector<std::string> out(1);
-  for (const char c : line) {
-    if (c == between) {
-      out.emplace_back();
-    } else if (c != '\r' && c != ' ' && c != '"') {
-      out.back() += c;
-    }
-  }
-  return out;
 }
 
 /// A comma, or what stands between the words of a header that has none.
@@ -79,7 +70,7 @@ char between_cells(const std::string& header) {
 
 /// What public traces call a column: Azure's (TIMESTAMP, ContextTokens, GeneratedTokens),
 /// BurstGPT's (Timestamp, Request tokens, Response tokens) and Vidur's (arrived_at,
-/// num_prefill_tokens, num_decode_tokens). Without blanks, as cells are.
+/// num_prefill_tokens, num_decode_tokens). Blanks in them do not count.
 struct OtherName {
   std::string_view other, name;
 };
@@ -95,9 +86,10 @@ constexpr OtherName kOtherNames[] = {
     {"num_decode_tokens", "output_tokens"},
 };
 
-std::vector<std::string> header_of(const std::string& line, char between, const std::string& file) {
-  std::vector<std::string> header = cells(line, between);
+std::vector<std::string> header_of(std::vector<std::string> header, const std::string& line,
+                                   const std::string& file) {
   for (std::string& column : header) {
+    std::erase(column, ' ');
     const auto other = std::ranges::find(kOtherNames, column, &OtherName::other);
     if (other != std::end(kOtherNames)) column = other->name;
   }
@@ -112,12 +104,12 @@ std::vector<std::string> header_of(const std::string& line, char between, const 
   return header;
 }
 
-/// Seconds of a day and time such as 2023-11-16 18:17:03.97 (the blank is gone; what stands behind
-/// is of the zone, the same in all lines) since 1970; far more than any time from a start.
+/// Seconds of a day and time such as 2023-11-16 18:17:03.97 (what stands behind is of the zone, the
+/// same in all lines) since 1970; far more than any time from a start.
 std::optional<double> date_and_time(const std::string& text) {
   if (text.size() < 18 || text[4] != '-') return std::nullopt;
   static const std::regex kForm(
-      R"((\d{4})-(\d\d)-(\d\d)T?(\d\d):(\d\d):(\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:?\d\d)?)");
+      R"((\d{4})-(\d\d)-(\d\d)[T ]?(\d\d):(\d\d):(\d\d(?:\.\d+)?) ?(?:Z|[+-]\d\d:?\d\d)?)");
   std::smatch m;
   if (!std::regex_match(text, m, kForm)) return std::nullopt;
   const auto part = [&m](std::size_t i) { return *parse_number<int>(m.str(i)); };
@@ -133,11 +125,10 @@ std::optional<double> date_and_time(const std::string& text) {
 /// The cells of a line by the names of their columns.
 class CsvLine {
  public:
-  CsvLine(const std::vector<std::string>& header, std::vector<std::string> cells,
-          const std::string& file, int line)
-      : header_(header), cells_(std::move(cells)), file_(file), line_(line) {
+  CsvLine(const std::vector<std::string>& header, const CsvRecord& record, const std::string& file)
+      : header_(header), cells_(record.cells), file_(file), line_(record.line) {
     if (cells_.size() != header.size()) {
-      refuse_trace(file, line, "a line with other columns than the first");
+      refuse_trace(file, line_, "a line with other columns than the first");
     }
   }
   std::string text(const char* name) const {
@@ -160,7 +151,7 @@ class CsvLine {
   }
 
   const std::vector<std::string>& header_;
-  std::vector<std::string> cells_;
+  const std::vector<std::string>& cells_;
   const std::string& file_;
   int line_;
 };
@@ -170,7 +161,7 @@ TraceRow row_of(const CsvLine& c, int line) {
   const std::optional<double> calendar = date_and_time(c.text("arrival_s"));
   r.arrival_s = calendar ? *calendar : c.value("arrival_s", kArrival);
   r.prompt_tokens = c.value("prompt_tokens", kTokens);
-  r.output_tokens = c.value("output_tokens", kTokens);
+  r.output_tokens = c.value("output_tokens", kAnswer);
   if (const std::string kind = c.text("kind"); !kind.empty()) r.kind = kind;
   r.prefix_id = c.text("prefix_id");
   if (!c.text("prefix_tokens").empty()) r.prefix_tokens = c.value("prefix_tokens", kPrefixTokens);
@@ -179,32 +170,29 @@ TraceRow row_of(const CsvLine& c, int line) {
   return r;
 }
 
-/// Of times by the calendar, the first is 0.
+/// Of times by the calendar, or from a start long before, the first is 0.
 void begin_at_zero(std::vector<TraceRow>& rows, const std::string& file) {
   const auto [first, last] = std::ranges::minmax_element(rows, {}, &TraceRow::arrival_s);
-  if (first == rows.end() || last->arrival_s <= kArrival.max) return;
+  if (first == rows.end() || last->arrival_s <= kLongest) return;
   const double begin = first->arrival_s;
   for (TraceRow& r : rows) {
     r.arrival_s -= begin;
-    if (r.arrival_s > kArrival.max)
+    if (r.arrival_s > kLongest)
       refuse_trace(file, r.line, "a trace of more than 100 days, or of days and seconds mixed");
   }
 }
 
 std::vector<TraceRow> csv_rows(const std::string& text, const std::string& file) {
-  std::istringstream in(text);
-  std::string line;
-  std::getline(in, line);
-  if (line.ends_with('\r')) line.pop_back();
-  const char between = between_cells(line);
-  const std::vector<std::string> header = header_of(line, between, file);
+  const std::string line = text.substr(0, text.find_first_of("\r\n"));
+  CsvReader reader(text, between_cells(line));
+  CsvRecord record;
+  reader.next(record);
+  const std::vector<std::string> header = header_of(record.cells, line, file);
   std::vector<TraceRow> rows;
-  for (int n = 2; std::getline(in, line); ++n) {
-    std::vector<std::string> c = cells(line, between);
-    if (c.size() == 1 && c[0].empty()) continue;
-    rows.push_back(row_of(CsvLine(header, std::move(c), file, n), n));
+  while (reader.next(record)) {
+    if (record.blank()) continue;
+    rows.push_back(row_of(CsvLine(header, record, file), record.line));
   }
-  begin_at_zero(rows, file);
   return rows;
 }
 
@@ -257,13 +245,23 @@ void refuse_trace(const std::string& file, int line, const std::string& problem)
                     "correct the line"});
 }
 
-std::vector<TraceRow> read_trace_rows(const std::string& text, const std::string& file) {
-  constexpr std::string_view kByteOrder = "\xEF\xBB\xBF";  // spreadsheets begin with it
-  if (text.starts_with(kByteOrder)) return read_trace_rows(text.substr(kByteOrder.size()), file);
+namespace {
+
+std::vector<TraceRow> rows_of(const std::string& text, const std::string& file) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const char sort = first == std::string::npos ? ' ' : text[first];
   if (sort == '[') return rows_of(parse_json(text, file));
   return sort == '{' ? json_line_rows(text, file) : csv_rows(text, file);
+}
+
+}  // namespace
+
+std::vector<TraceRow> read_trace_rows(const std::string& text, const std::string& file) {
+  constexpr std::string_view kByteOrder = "\xEF\xBB\xBF";  // spreadsheets begin with it
+  std::vector<TraceRow> rows =
+      rows_of(text.starts_with(kByteOrder) ? text.substr(kByteOrder.size()) : text, file);
+  begin_at_zero(rows, file);
+  return rows;
 }
 
 }  // namespace plait

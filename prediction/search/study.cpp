@@ -235,25 +235,30 @@ std::vector<SearchRow> Study::rows(const std::vector<Found>& found) const {
 }
 
 /// The fastest of all, then the fastest that needs a step less memory, and so on; behind the last
-/// of these byte by byte, down to the smallest.
+/// of these byte by byte, down to the smallest; as far as the budget lasts.
 void Study::walk_front(const Found& fastest, const Session& session, SearchReport& out) const {
   std::vector<Found> points = {fastest};
+  const std::int64_t before = searcher_->simulated();
   for (double step = kFrontStep;;) {
     const std::int64_t memory = points.back().result.memory.value;
     const auto less = static_cast<std::int64_t>(static_cast<double>(memory) * (1 - step));
+    const std::int64_t left = question_.budget - searcher_->simulated();
     const SearchResult next = searcher_->run({.best = 1,
                                               .memory_limit = Bytes(std::min(less, memory - 1)),
+                                              .budget = std::max<std::int64_t>(0, left),
                                               .stop = &session.stop,
                                               .progress = session.progress,
                                               .threads = question_.jobs});
-    out.front_cut = next.certificate.open > 0;  // what was found need not be the fastest
-    if (out.front_cut || (next.best.empty() && step == 0)) break;
+    const bool cut = next.certificate.open > 0;  // what was found need not be the fastest
+    if (cut) out.front_cut = true;
+    if (cut || (next.best.empty() && step == 0)) break;
     if (next.best.empty()) {
       step = 0;
     } else {
       points.push_back(next.best.front());
     }
   }
+  out.simulated_for_front += searcher_->simulated() - before;
   for (SearchRow& point : rows(points)) out.front.push_back(std::move(point));
 }
 

@@ -70,6 +70,8 @@ CODES = [
     ("G007", 2, ["plan", TINY, "--stage", "2"], {},
      ["--> --stage 2", "no stage 2", "0 to 1", "cure: "]),
     ("G008", 2, ["compare", TINY, "--fail-over", "5x"], {}, ["--fail-over 5x"]),
+    ("G008", 2, ["compare", TINY, "--fail-over", "5"], {}, ["5 times the step", "--fail-over 5%"]),
+    ("J009", 2, ["run", TINY], {"name": "\udcff\udcfe"}, ["--> --set name", "UTF-8"]),
     ("G010", 2, ["run", TINY, "--trace", "trace.json", "--trace-ranks", "1"], {},
      ["rank 1 ", "--unfold"]),
     ("G011", 2, ["realrun", TINY, "--verify"], {"workload.global_batch": 6400},

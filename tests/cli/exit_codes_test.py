@@ -128,6 +128,12 @@ class ExitCodes(CommandTest):
                                      "plait serve, compare, whatif, search take it"),
                                     (["compare", TINY, "--budget=2"], "no option --budget",
                                      "plait search takes it"),
+                                    (["help", "run", "foo"], "plait run takes no further word, such as foo",
+                                     "plait run --help"),
+                                    (["check", TINY, "--json"], "no option --json",
+                                     "plait check --format json"),
+                                    (["run", TINY, "-o", ""], "--output names no file", "a variable of the shell"),
+                                    (["run", TINY, "--html", ""], "--html names no file", "a variable of the shell"),
                                     (["mine.json"], "no subcommand mine.json", "plait run mine.json"),
                                     (["search", TINY, "--tokens", "1T"], "1T is no number from 1 to 1e+18",
                                      "plait search --help"),
@@ -147,6 +153,12 @@ class ExitCodes(CommandTest):
         self.assertIn("\\x7fELF\\x00", told.err)
         self.assertIn("cure:", told.err)
         self.assertNotIn("\x1b", told.err)
+
+    def test_no_scenarios_here_is_said(self):
+        told = plait("list", "scenarios", cwd=self.folder)
+        self.assertEqual((told.code, told.out), (0, ""))
+        self.assertIn("no scenarios/", told.err)
+        self.assertEqual(plait("list", "scenarios").err, "")
 
     def test_a_usage_error_names_the_help_that_helps(self):
         for call, page in ((["fly"], "plait"), (["run"], "plait run"), (["topology", "show"], "plait topology show")):

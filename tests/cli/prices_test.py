@@ -71,6 +71,19 @@ class Prices(CommandTest):
                 self.assertEqual(wrong.code, 2)
                 self.assertIn('did you mean "h100-sxm"?', wrong.err)
 
+    def test_a_price_has_a_limit(self):
+        for price in ("1e300", "h100-sxm=1e10"):
+            told = plait("run", HYBRID, "--price", price)
+            self.assertEqual(told.code, 2, told.out)
+            self.assertIn(f"error[G024]: --price {price}", told.err)
+            self.assertIn("up to 1e9", told.err)
+        self.assert_price(self.run_ok("run", HYBRID, "--price", "1e9", "--format", "json").json(), 1e9)
+
+    def test_a_name_changes_the_result(self):
+        named = self.run_ok("run", HYBRID, "--set", "name=run7")
+        self.assertTrue(named.out.startswith("run7 "))
+        self.assertEqual(named.err, "")
+
     def test_a_price_hides_no_field_without_effect(self):
         told = self.run_ok("run", HYBRID, "--price", "2", "--set", "workload.micro_batch=1").err
         self.assertEqual(told, "warning: W002: --set workload.micro_batch=1 changes nothing in the result\n")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 import unittest
 
@@ -133,6 +134,25 @@ class Report(CommandTest):
         report = self.reports[TINY.stem]
         for key in NUMBERS:
             self.assertTrue(math.isclose(float(row[key]), report[key], rel_tol=1e-6), key)
+
+    def test_a_stored_result_is_compared_as_what_it_is(self):
+        stored = self.folder / "stored.json"
+        whole = self.run_ok("run", TINY, "--price", "2.5", "-o", stored).out
+        self.assertEqual(whole, "")
+        fresh = json.loads(stored.read_text(encoding="utf-8"))
+        compared = self.run_ok("compare", stored, TINY, "--format", "json").json()
+        self.assertEqual(compared["candidates"][0]["report"], fresh)
+        table = [list(csv.DictReader(io.StringIO(self.run_ok(*call, "--format", "csv").out, newline="")))[0]
+                 for call in (["compare", stored], ["run", TINY, "--price", "2.5"])]
+        self.assertEqual({k: table[0][k] for k in table[1]}, table[1])
+
+    def test_a_step_that_takes_no_time_is_no_result(self):
+        for step in (0, -1.5):
+            odd = self.file("odd.json", json.dumps({"step_time_s": step}))
+            told = plait("compare", odd, TINY)
+            self.assertEqual(told.code, 2, told.out)
+            self.assertIn("error[G029]", told.err)
+            self.assertIn("odd.json", told.err)
 
     def test_csv_has_prices(self):
         priced = ["run", TINY, "--set", "cluster.price_per_device_hour=2.5", "--format"]

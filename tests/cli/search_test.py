@@ -365,6 +365,23 @@ class Search(CommandTest):
         found = answer["best"][0]["report"]["step_time_s"]
         self.assertGreaterEqual(exact, found * (1 - answer["layouts"]["gap"]) * (1 - 1e-12))
 
+    def test_a_budget_bounds_the_front_too(self):
+        table = self.folder / "all.csv"
+        for budget in (3, 12):
+            answer = self.search(HYBRID, "--budget", str(budget), "--best", "1", "--front", "--csv", table)
+            with open(table, newline="") as file:
+                rows = len(list(csv.DictReader(file)))
+            layouts = answer["layouts"]
+            self.assertEqual(layouts["simulated"] + layouts["simulated_for_front"], rows)
+            self.assertLessEqual(rows, budget + 2)  # as written, and the rule of thumb
+            self.assertFalse(answer["front_complete"])
+            self.assertFalse(answer["interrupted"])
+        whole = self.search(HYBRID, "--best", "1", "--front", "--csv", table)
+        with open(table, newline="") as file:
+            rows = len(list(csv.DictReader(file)))
+        self.assertEqual(whole["layouts"]["simulated"] + whole["layouts"]["simulated_for_front"], rows)
+        self.assertTrue(whole["front_complete"])
+
     def test_open_scenarios_are_not_run(self):
         for value in ("auto", "[1,2]", "1..4"):
             refused = plait("run", TINY, "--set", f"strategy.tp={value}")

@@ -54,6 +54,16 @@ class ServeArrivals(CommandTest):
             with self.subTest(text):
                 self.assertEqual(self.rows(text), usual)
 
+    def test_failures_of_a_trace_are_left_out_and_told(self):
+        header = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+        lines = "0,ChatGPT,100,20,120,API log\n1,ChatGPT,70,0,70,API log\n1.5,GPT-4,50,5,55,API log\n"
+        told = self.traced(header + lines, "--format", "json", name="t\x1b[31m.csv")
+        self.assertEqual(told.json()["service"]["all"]["requests"], 2)
+        self.assertIn("W024", told.err)
+        self.assertIn("1 request without", told.err)
+        self.assertIn("\\x1b", told.err)
+        self.assertNotIn("\x1b", told.err)
+
     def test_what_is_wrong_in_a_trace_is_named(self):
         header = "arrival_s,prompt_tokens,output_tokens\n"
         for text, words in (

@@ -292,6 +292,15 @@ class Serve(CommandTest):
         self.assertEqual(pool.code, 1)
         self.assertIn("kv_cache_tokens asks for 5,000,000", pool.out)
         self.assertNotIn("max_model_len", pool.out)
+        small = self.serve(changed(SMALL, "serving.engine", {"max_model_len": 8192, "kv_cache_tokens": 100}))
+        self.assertEqual(small.code, 1)
+        said = " ".join(small.out.split())
+        self.assertIn("kv_cache_tokens is 100; a sequence has up to 8,192", said)
+        self.assertIn("a kv_cache_tokens of 8192 or more takes them", said)
+        self.assertNotIn("weights", said)
+        rows = self.serve(changed(SMALL, "serving.engine.max_model_len", 8192), "-L",
+                          "serving.engine.kv_cache_tokens=100,10000").out
+        self.assertIn("does not fit: kv_cache_tokens is 100", " ".join(rows.split()))
         wide = self.serve(changed(SMALL, "model", "gpt-oss-120b"))
         self.assertIn("serving.expert_weights=mxfp4", " ".join(wide.out.split()))
         # 1,024 and 128 tokens, and not one more.

@@ -119,6 +119,9 @@ TEST(Fields, NumbersInOtherWordsAreToldPlainly) {
   EXPECT_EQ(field_error(R"({"name":"a","front":{"radius":"$2.5"}})").cure, "write 2.5 alone");
   EXPECT_NE(field_error(R"({"name":"a","front":{"spokes":"24,36"}})").cure.find("-L"),
             std::string::npos);
+  // Two values, or one of six digits.
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":"128,256"}})").cure,
+            "write 128256 alone; several are for -L, of plait compare, whatif, search and serve");
   EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":"24,many"}})").cure, "");
   EXPECT_EQ(field_error(R"({"name":"a","front":{"radius":"long"}})").cure, "");
 }

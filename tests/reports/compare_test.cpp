@@ -87,7 +87,9 @@ TEST(Compare, LimitsArePercentagesOrFractions) {
   EXPECT_DOUBLE_EQ(parse_limit("5%"), 0.05);
   EXPECT_DOUBLE_EQ(parse_limit("2.5 %"), 0.025);
   EXPECT_DOUBLE_EQ(parse_limit("0.1"), 0.1);
-  for (const char* bad : {"", "%", "five", "5x", "-5%", "nan", "1.2.3", "5%%"}) {
+  EXPECT_DOUBLE_EQ(parse_limit("1"), 1);
+  EXPECT_DOUBLE_EQ(parse_limit("150%"), 1.5);
+  for (const char* bad : {"", "%", "five", "5x", "-5%", "nan", "1.2.3", "5%%", "5", "1.5"}) {
     EXPECT_THROW(parse_limit(bad), InputError) << bad;
   }
 }

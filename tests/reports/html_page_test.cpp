@@ -6,6 +6,7 @@
 #include "core/sha256.h"
 #include "reports/html/page.h"
 #include "reports/json.h"
+#include "reports/stored_report.h"
 #include "tests/reports/made_up.h"
 
 namespace plait::html_page_test {

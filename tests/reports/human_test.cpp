@@ -40,6 +40,7 @@ TEST(Human, MoneyHasFourDigitsAndNoExponent) {
   EXPECT_EQ(human_money(0.0000314159), "0.00003142");
   EXPECT_EQ(human_money(50.7235), "50.72");
   EXPECT_EQ(human_money(23789423), "23,789,423");
+  EXPECT_EQ(human_money(1.5e30), "1.5e+30") << "more than can be counted";
 }
 
 TEST(Human, NothingIsNeitherMoreNorLess) {

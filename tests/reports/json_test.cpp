@@ -74,23 +74,6 @@ TEST(Json, NumbersReadBackTheSame) {
   EXPECT_EQ(parsed(r)["tokens_per_s"].get<double>(), r.tokens_per_s);
 }
 
-TEST(Json, AStoredReportComparesLikeAFreshOne) {
-  const Report fresh = MadeUp().report();
-  const std::optional<Report> stored = report_from_json(to_json(fresh));
-  ASSERT_TRUE(stored.has_value());
-  EXPECT_EQ(stored->step_time_s, fresh.step_time_s);
-  EXPECT_EQ(stored->mfu, fresh.mfu);
-  EXPECT_EQ(stored->memory.fits, fresh.memory.fits);
-  EXPECT_EQ(group_time(stored->breakdown, "bubble"), group_time(fresh.breakdown, "bubble"));
-}
-
-TEST(Json, WhatIsNoReportIsNotReadAsOne) {
-  EXPECT_FALSE(report_from_json("{\"model\": \"tiny\"}").has_value());
-  EXPECT_FALSE(report_from_json("{\"step_time_s\": ").has_value());
-  EXPECT_FALSE(report_from_json("{\"step_time_s\": \"soon\"}").has_value());
-  EXPECT_FALSE(report_from_json("").has_value());
-}
-
 TEST(Json, BytesThatAreNoUtf8DoNotStopAReport) {
   Report r = MadeUp().report();
   r.run.command = "plait run \xff\xfe.json";

@@ -95,6 +95,18 @@ TEST(SearchText, ABestThatIsProvenIsSaidToBeThoughLayoutsAreUndecided) {
   EXPECT_TRUE(says(text_of(report), "7 undecided, of which one may be up to")) << text_of(report);
 }
 
+TEST(SearchText, AFrontThatTheBudgetEndedSaysSo) {
+  SearchReport report = answer();
+  report.front = report.best;
+  EXPECT_FALSE(says(front_words(report), "more"));
+  report.simulated_for_front = 17, report.front_cut = true;
+  EXPECT_TRUE(says(front_words(report), ", which took 17 simulations more; the budget is spent"));
+  EXPECT_FALSE(says(text_of(report), "INTERRUPTED"));
+  const auto j = nlohmann::json::parse(search_json(report));
+  EXPECT_EQ(j["layouts"]["simulated_for_front"], 17);
+  EXPECT_EQ(j["front_complete"], false);
+}
+
 TEST(SearchText, AnInterruptedSearchSaysWhatIsMissing) {
   SearchReport report = answer();
   report.front = report.best;

@@ -189,4 +189,13 @@ TEST(WhatIfCurves, TextIsEscaped) {
   EXPECT_NE(whatif_svg(s).find("a&lt;b &amp; &quot;c&quot;"), std::string::npos);
 }
 
+TEST(WhatIf, TheFirstIsNamedAsTheRowThatItIs) {
+  WhatIf s = study();
+  EXPECT_NE(whatif_text(s, {kWide, false, true}).find("first is the point below it\n"),
+            std::string::npos);
+  s.points.front().report.reset();
+  EXPECT_NE(whatif_text(s, {kWide, false, true}).find("the point below it that can be planned\n"),
+            std::string::npos);
+}
+
 }  // namespace plait::whatif_test

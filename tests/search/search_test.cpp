@@ -170,6 +170,26 @@ RC_GTEST_PROP(Search, EachRefusedLayoutHasAReason, ()) {
   RC_ASSERT(told == found.certificate.refused);
 }
 
+// A budget is of new simulations: what one search has simulated costs the next, of less memory,
+// nothing.
+RC_GTEST_PROP(Search, ABudgetBoundsWhatIsSimulatedAnew, ()) {
+  const Case c = searchable();
+  const Scenario s = scenario_of(c);
+  const CostModel costs = c.costs();
+  SearchWork work(s, costs, small_space(), 1);
+  CountingCrew crew(work);
+  Searcher searcher(work, crew, {.all_memory = true});
+  const SearchResult first = searcher.run({.best = 1});
+  RC_PRE(!first.best.empty());
+  RC_ASSERT(static_cast<std::size_t>(searcher.simulated()) == crew.simulated);
+  const std::int64_t before = searcher.simulated(), budget = pick(0, 3);
+  const Bytes less = first.best[0].result.memory - Bytes(1);
+  const SearchResult next = searcher.run({.best = 1, .memory_limit = less, .budget = budget});
+  RC_ASSERT(searcher.simulated() - before <= budget);
+  RC_ASSERT(static_cast<std::size_t>(searcher.simulated()) == crew.simulated);
+  if (next.certificate.open > 0) RC_ASSERT(searcher.simulated() - before == budget);
+}
+
 // Out of budget the answer says how far it may be off, and it is not further.
 RC_GTEST_PROP(Search, TheGapHolds, ()) {
   const Case c = searchable();

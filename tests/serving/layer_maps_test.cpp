@@ -101,6 +101,24 @@ TEST(LayerMaps, PlacesAreFilledInOrder) {
   EXPECT_EQ(map.layers.back().residence, Residence::kStorage);
 }
 
+// As with max_memory={0: "...", "cpu": "0GiB"}: what is given as nothing is no absence of a limit.
+TEST(LayerMaps, NoMemoryIsNotUnlimitedMemory) {
+  ServedModel s = served();
+  const std::int64_t layer = 2 * count_parameters(s.model).layer;
+  const auto count = [&](const LayerRule& rule, Residence where) {
+    return std::ranges::count(deal_layers(s, rule, {}, {}).layers, where, &LayerPlace::residence);
+  };
+  LayerRule rule;
+  rule.dealing = Dealing::kSequential;
+  rule.device_memory = Bytes(10 * layer);
+  EXPECT_EQ(count(rule, Residence::kStorage), 0);
+  rule.host_memory = Bytes(0);
+  EXPECT_EQ(count(rule, Residence::kHost), 0);
+  EXPECT_GT(count(rule, Residence::kStorage), 20);
+  rule.device_memory = Bytes(0);
+  EXPECT_EQ(count(rule, Residence::kStorage), s.model.layers);
+}
+
 TEST(LayerMaps, BalancedDevicesHoldAlikeAndLow0LeavesTheFirstEmpty) {
   ServedModel s = served({.tp = 1, .pp = 2});
   const auto first = [&](Dealing dealing) {

@@ -51,12 +51,47 @@ TEST(Trace, MooncakesLinesAreRead) {
 TEST(Trace, NumbersHaveTheSameLimitsInEveryFormat) {
   const std::string csv = "arrival_s,prompt_tokens,output_tokens\n";
   EXPECT_EQ(read(csv + "8640000,268435456,1\n")[0].arrival, kLongestTime);
-  const std::string json = R"([{"prompt_tokens": 9, "output_tokens": 1, "arrival_s": )";
-  EXPECT_EQ(read(json + "8640000}]")[0].arrival, kLongestTime);
-  EXPECT_THROW(read(json + "8640001}]"), InputError);
+  const std::string json = R"({"prompt_tokens": 9, "output_tokens": 1, "arrival_s": )";
+  EXPECT_EQ(read("[" + json + "8640000}]")[0].arrival, kLongestTime);
+  EXPECT_THROW(read("[" + json + "0}, " + json + "8640001}]"), InputError);
   const std::string mooncake = R"({"input_length": 9, "output_length": 1, "timestamp": )";
   EXPECT_EQ(read(mooncake + "8640000000}")[0].arrival, kLongestTime);
-  EXPECT_THROW(read(mooncake + "8640000001}"), InputError);
+  EXPECT_THROW(read(mooncake + "0}\n" + mooncake + "8640000001}"), InputError);
+}
+
+// As in the second file of BurstGPT, which goes on where the first ends.
+TEST(Trace, TimesFromAStartLongBeforeCountFromTheFirst) {
+  const std::string csv = "arrival_s,prompt_tokens,output_tokens\n";
+  const std::vector<Request> r = read(csv + "10000003,9,1\n10000001,9,1\n");
+  EXPECT_EQ(r[0].arrival, 0);
+  EXPECT_EQ(r[1].arrival, to_sim_time(Seconds(2)));
+  const std::string json = R"({"prompt_tokens": 9, "output_tokens": 1, "arrival_s": )";
+  EXPECT_EQ(read("[" + json + "10000001.5}]")[0].arrival, 0);
+  EXPECT_THROW(read(csv + "1e12,9,1\n"), InputError) << "milliseconds, say";
+}
+
+TEST(Trace, RequestsWithoutAnAnswerAreLeftOutAndCounted) {
+  Load load;
+  const std::string text =
+      "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+      "5,ChatGPT,472,18,490,Conversation log\n"
+      "45,ChatGPT,1087,0,1087,Conversation log\n"
+      "118,GPT-4,417,276,693,Conversation log\n";
+  EXPECT_EQ(read_trace(text, "t.csv", load).size(), 2U);
+  EXPECT_EQ(load.unanswered, 1);
+  EXPECT_THROW(read("arrival_s,prompt_tokens,output_tokens\n0,9,0\n"), InputError);
+}
+
+TEST(Trace, CellsKeepTheirBlanksAndMayStandInQuotes) {
+  Load load;
+  const std::string text =
+      "\"arrival_s\", prompt_tokens,output_tokens,kind\n"
+      "0,9,1,long chat\n1, 9 ,1,longchat\n2,9,1,\"a, b\"\n3,9,1,\"long chat\"\n";
+  EXPECT_EQ(read_trace(text, "t.csv", load).size(), 4U);
+  ASSERT_EQ(load.kinds.size(), 3U);
+  EXPECT_EQ(load.kinds[0].name, "long chat");
+  EXPECT_EQ(load.kinds[1].name, "longchat");
+  EXPECT_EQ(load.kinds[2].name, "a, b");
 }
 
 TEST(Trace, WhatMakesNoSenseIsRefusedWithItsLine) {
