@@ -84,17 +84,15 @@ class Merge {
     *at = std::filesystem::proximate(named, to.empty() ? "." : to).generic_string();
   }
 
-  /// W013: the program of the file has other kernels than a whole base that names none.
-  void warn_of_kernels(std::vector<std::string>& warnings) const {
-    if (!fuses_all_ || imported_.framework.empty()) return;
-    warnings.push_back(fmt::format(
-        "W013: each op is one kernel, as the base names no framework; what this file starts runs "
-        "the kernels of {0}: set framework to \"{0}\" in the base",
-        imported_.framework));
-  }
-
-  /// W008: what the file says of the machine is not what the base says.
-  void warn_of_machine(std::vector<std::string>& warnings) const {
+  /// W013: the program of the file has other kernels than a whole base that names none. W008: what
+  /// the file says of the machine is not what the base says.
+  void warn(std::vector<std::string>& warnings) const {
+    if (fuses_all_ && !imported_.framework.empty()) {
+      warnings.push_back(fmt::format(
+          "W013: each op is one kernel, as the base names no framework; what this file starts runs "
+          "the kernels of {0}: set framework to \"{0}\" in the base",
+          imported_.framework));
+    }
     if (!machine_.empty()) warnings.push_back(fmt::format("W008: {}", fmt::join(machine_, "; ")));
   }
 
@@ -394,10 +392,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.leave_out_what_is_idle();
   const Scenario checked = merge.check(folder);
   merge.adapt_all_linear(checked.model, folder, warnings);
-  if (warnings != nullptr) {
-    merge.warn_of_kernels(*warnings), merge.warn_of_machine(*warnings);
-    warn_of_processor(checked, *warnings);
-  }
+  if (warnings != nullptr) merge.warn(*warnings), warn_of_processor(checked, *warnings);
   return merge.text();
 }
 

@@ -30,7 +30,8 @@ TEST(Prediction, EachRankByItselfTakesAsLong) {
 TEST(IdleOverrides, AreThoseThatSayWhatTheScenarioSays) {
   const std::vector<Override> sets = {{"workload.micro_batch", "2"}, {"strategy.pp", "2"}};
   const Scenario s = parse_scenario(kPipeline, "x", sets);
-  const Reported p = report_of(s, costs_of(s), {});
+  Reported p = report_of(s, costs_of(s), {});
+  p.report.run.scenario = s.name;
   EXPECT_EQ(idle_overrides(sets, {"x", kPipeline}, p, false), std::vector<std::size_t>{1});
 }
 
