@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "prediction/costs.h"
+#include "serving/geforce_rate.h"
 #include "serving/handover_summary.h"
 #include "serving/layer_maps.h"
 #include "topologies/variation.h"
@@ -34,7 +35,9 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   if (replicas.slowest) served.costs.slowest = *replicas.slowest;
   const bool vllm = limits.engine != ServingEngine::kTensorRtLlm;
   served.precision.fused_elementwise = !vllm;
-  served.precision.fused_experts = limits.engine != ServingEngine::kLlamaCpp;
+  const bool llama_cpp = limits.engine == ServingEngine::kLlamaCpp;
+  served.precision.fused_experts = !llama_cpp;
+  if (llama_cpp) multiply_as_geforce(served.cluster);
   if (s.serving->expert_parallel) {
     served.layout.experts = ExpertSharing::kDealt;
   } else if (s.serving->divide_experts && s.model.experts > 0) {

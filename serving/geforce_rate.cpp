@@ -1,13 +1,10 @@
 #include "serving/geforce_rate.h"
 
-#include <algorithm>
-
 namespace plait {
 namespace {
 
 bool has_chip_of_geforce(const Device& device) {
-  constexpr int kCapabilities[] = {86, 89, 120, 121};
-  return std::ranges::find(kCapabilities, device.compute_capability) != std::end(kCapabilities);
+  return device.compute_capability == 86 || device.compute_capability == 89;
 }
 
 void slow_down(Device& device) {

@@ -10,7 +10,7 @@ namespace plait {
 /// 6000 Ada 3,911, where an RTX 3090 and 4090 take 2,602 and 5,531
 /// (XiongjieDai/GPU-Benchmarks-on-LLM-Inference). So 16-bit products are as fast as a GeForce's:
 /// two FLOP of a matrix unit for each of the CUDA cores' (GA102 and AD102 data sheets: 71 and 35.6,
-/// 165.2 and 82.6 TFLOP/s). Compute capability 8.6, 8.9, 12.0 and 12.1; others keep their rates.
+/// 165.2 and 82.6 TFLOP/s). Compute capability 8.6 and 8.9; others keep their rates.
 void multiply_as_geforce(Cluster& cluster);
 
 }  // namespace plait
