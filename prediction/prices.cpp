@@ -12,13 +12,11 @@
 #include "core/parse_number.h"
 #include "core/plain_number.h"
 #include "core/spelling.h"
+#include "scenarios/highest_price.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
-
-/// As of the scenario's field (scenarios/cluster_fields.cpp).
-constexpr double kHighestPrice = 1e9;
 
 void require_price_of_known(const std::string& price, std::vector<std::string> devices) {
   const std::string device = price.substr(0, price.find('='));

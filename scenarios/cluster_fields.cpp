@@ -2,6 +2,7 @@
 
 #include "scenarios/fields.h"
 #include "scenarios/framework.h"
+#include "scenarios/highest_price.h"
 
 namespace plait {
 namespace {
@@ -127,7 +128,8 @@ const Table<ClusterPart>& cluster_table() {
           field("slowdowns", &C::slowdowns, List{Nested{&slowdown_table()}}, "Slow devices."),
           field("faults", &C::faults, List{Nested{&fault_table()}},
                 "Failed and slow links, NICs and switches."),
-          field("price_per_device_hour", &C::price_per_device_hour, Real{.min = 0, .max = 1e9},
+          field("price_per_device_hour", &C::price_per_device_hour,
+                Real{.min = 0, .max = kHighestPrice},
                 "What a device costs per hour, in a currency of your own; 0: not said."),
           field("variation", &C::variation, Real{.min = 0, .max = 2},
                 "Speed of the fastest device over that of the slowest, less 1, in products and "

@@ -16,14 +16,12 @@ constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
                               {"-dp", "--data-parallel-size"},
                               {"-q", "--quantization"}};
 
-bool names_vllm(const ShellWord& w) {
-  return w.text.find("vllm") != std::string::npos && !w.text.starts_with('-');
-}
-bool serves(const ShellWord& w, const ShellWord& next) {
-  return names_vllm(w) && next.text == "serve";
-}
 bool has(const ShellWord& w, std::string_view part) {
   return w.text.find(part) != std::string::npos;
+}
+bool names_vllm(const ShellWord& w) { return has(w, "vllm") && !w.text.starts_with('-'); }
+bool serves(const ShellWord& w, const ShellWord& next) {
+  return names_vllm(w) && next.text == "serve";
 }
 
 /// vllm serve, its module before there was that command, and its images.

@@ -101,9 +101,9 @@ class ScenarioWriter {
   /// words and questions of 10 in the mean are with prompt and answer about 195 tokens.
   void add_documents(JsonObject& workload) {
     const std::string words = lower_case(run_.source + "; " + run_.task + "; " + run_.notes);
+    if (!has_pattern(words, "fine-?tun")) return;
     const bool nemos = has_pattern(words, R"(\bnemo (?:framework )?(?:docs|user guide)\b)");
-    const bool tunes = has_pattern(words, "fine-?tun");
-    if (!tunes || !(nemos || mentions(words, "squad"))) return;
+    if (!nemos && !mentions(words, "squad")) return;
     assumed_.emplace_back("documents: SQuAD's, of 195 tokens, packed");
     workload["documents"] = {{"length", 195}};
   }

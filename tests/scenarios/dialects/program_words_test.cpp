@@ -12,31 +12,34 @@ constexpr const char* kServes = R"({"cluster": "hgx-h100"})";
 constexpr const char* kServer = "vllm serve meta-llama/Llama-3.1-8B --max-model-len 4096";
 
 std::int64_t tp_of(const std::string& script, Dialect dialect = Dialect::kVllm) {
-  return imported(dialect, script, R"({"cluster": "hgx-h100"})").strategy.mesh[Axis::kTp];
+  return imported(dialect, script, kServes).strategy.mesh[Axis::kTp];
+}
+
+/// With nothing to warn of.
+void expect_tp(const std::string& script, std::int64_t tp) {
+  EXPECT_EQ(tp_of(script), tp);
+  EXPECT_EQ(warnings(Dialect::kVllm, script), "");
 }
 
 TEST(ProgramWords, OtherCommandsHaveOptionsOfTheirOwn) {
   const std::string script = "hf download x --local-dir m\n" + std::string(kServer) +
                              " --tensor-parallel-size 2 &\n"
                              "python client.py --tensor-parallel-size 4 --model other | tee log\n";
-  EXPECT_EQ(tp_of(script), 2);
-  EXPECT_EQ(warnings(Dialect::kVllm, script), "");
+  expect_tp(script, 2);
 }
 
 TEST(ProgramWords, OptionsInFrontOfAnImageAreDockers) {
   const std::string script =
       "docker run --gpus all --ulimit memlock=-1 --ulimit stack=1 \\\n vllm/vllm-openai:v0.8.5 "
       "--model meta-llama/Llama-3.1-8B --max-model-len 4096 --tensor-parallel-size 4";
-  EXPECT_EQ(tp_of(script), 4);
-  EXPECT_EQ(warnings(Dialect::kVllm, script), "");
+  expect_tp(script, 4);
 }
 
 TEST(ProgramWords, ListsOfTheCommandAreItsOwn) {
   const std::string script =
       "SIZES=(--tensor-parallel-size 2)\nOTHERS=(--tensor-parallel-size 4)\n" +
       std::string(kServer) + " ${SIZES[@]}\npython client.py ${OTHERS[@]}\n";
-  EXPECT_EQ(tp_of(script), 2);
-  EXPECT_EQ(warnings(Dialect::kVllm, script), "");
+  expect_tp(script, 2);
 }
 
 TEST(ProgramWords, AListMayHoldTheCommand) {
