@@ -19,11 +19,24 @@ std::size_t part_of(Resource r) {
   }
 }
 
-void add_parts(const Cost& cost, StepTime& out) {
+void add_parts(const Cost& cost, std::int64_t times, StepTime& out) {
   for (std::size_t r = 0; r < kResources; ++r) {
     if (cost.share[r].value <= 0) continue;
     SimTime& part = out.parts[part_of(static_cast<Resource>(r))];
-    part = counted_sum(part, to_sim_time(cost.share[r]));
+    part = counted_sum(part, counted_product(times, to_sim_time(cost.share[r])));
+  }
+}
+
+/// What the ops of a stage are bound by. An op costs the same in every call of its block.
+void add_parts_of_stage(const Plan& plan, const Simulation& run, std::size_t stage, StepTime& out) {
+  std::vector<std::int64_t> calls(plan.blocks.size(), 0);
+  for (const Call& call : plan.programs[stage].calls) ++calls[call.block];
+  for (BlockId block = 0; block < plan.blocks.size(); ++block) {
+    const std::vector<Op>& ops = plan.blocks[block].ops;
+    for (std::size_t i = 0; i < ops.size() && calls[block] > 0; ++i) {
+      if (std::holds_alternative<Recv>(ops[i].body)) continue;
+      add_parts(run.durations->cost(stage, 0, run.durations->op_id(block, i)), calls[block], out);
+    }
   }
 }
 
@@ -32,8 +45,7 @@ template <class F>
 void for_each_op(const Plan& plan, std::size_t stage, F&& f) {
   std::size_t flat = 0;
   for (const Call& call : plan.programs[stage].calls) {
-    const std::vector<Op>& ops = plan.blocks[call.block].ops;
-    for (std::size_t i = 0; i < ops.size(); ++i) f(call.block, i, ops[i], flat++);
+    for (const Op& op : plan.blocks[call.block].ops) f(op, flat++);
   }
 }
 
@@ -42,15 +54,15 @@ void measure_stage(const Plan& plan, const Simulation& run, std::size_t stage, S
   const std::size_t lanes = run.timeline.tracks.size() / plan.programs.size();
   const Track& track = run.timeline.tracks[stage * lanes];
   SimTime from = 0, until = 0;
-  for_each_op(plan, stage, [&](BlockId block, std::size_t i, const Op& op, std::size_t flat) {
+  for_each_op(plan, stage, [&](const Op& op, std::size_t flat) {
     const bool sends = std::holds_alternative<Send>(op.body);
     const bool receives = std::holds_alternative<Recv>(op.body);
     if (receives) from = until = track.end[flat];
     if (sends) out.hop.push_back(track.end[flat] - track.start[flat]);
     if (!sends && !receives) until = std::max(until, track.end[flat]);
-    if (!receives) add_parts(run.durations->cost(stage, 0, run.durations->op_id(block, i)), out);
   });
   out.stage.push_back(until - from);
+  add_parts_of_stage(plan, run, stage, out);
 }
 
 constexpr std::int64_t kLargestGraph = 512;  // tokens
