@@ -1,6 +1,7 @@
 """Progress of long commands: on a terminal one line that is gone at the end, in a pipe a line for
 each tenth, and nothing at all from what is quick."""
 
+import math
 import os
 import pty
 import re
@@ -17,30 +18,31 @@ LONG_S = 2.5  # what takes so long shows its progress on any machine
 
 def points(times):
     """42 points for each of `times`, one after the other, and break-evens."""
-    batches = ",".join(str(2048 * k) for k in range(1, 7 * times + 1))
+    batches = ",".join(str(8192 + 256 * k) for k in range(7 * times))
     return ["whatif", LARGE, "-L", f"workload.global_batch={batches}",
             "-L", "strategy.recompute=none,selective,full", "-L", "strategy.zero_stage=1,3"]
 
 
 def ops(times):
-    return ["run", LARGE, "--network", "flow", "--unfold", "--set", "cluster.nodes=512",
-            "--set", "strategy.fsdp=32", "--set", f"workload.global_batch={512 * times}"]
+    return ["run", LARGE, "--network", "flow", "--unfold", "--set", "cluster.nodes=128",
+            "--set", "strategy.fsdp=8", "--set", f"workload.global_batch={256 * times}"]
 
 
-def devices(times):
-    return ["topology", "show", LARGE, "--set", f"cluster.nodes={128 * times}",
+def devices(times):  # each of which has routes to all others
+    return ["topology", "show", LARGE, "--set", f"cluster.nodes={int(128 * times**0.5)}",
             "--set", 'cluster.faults=[{"at": "node 3: nic 1", "factor": 0.5}]']
 
 
 def long_on_this_machine(command, run):
-    """What run(command(times)) gives for the first of growing `times` that takes long."""
+    """What run(command(times)) gives for some `times` that take long: from what one takes."""
     times = 1
     while True:
         begin = time.monotonic()
         seen = run(command(times))
-        if time.monotonic() - begin > LONG_S:
+        took = time.monotonic() - begin
+        if took > LONG_S:
             return seen
-        times *= 2
+        times = math.ceil(1.2 * times * LONG_S / took)
 
 
 def on_terminal(*arguments):
