@@ -21,7 +21,7 @@ std::string without_section(const std::string& path) { return path.substr(path.f
 std::string gap_of(const SearchReport& s) {
   const SearchCounts& c = s.counts;
   if (c.open == 0) return s.not_begun > 0 ? "; none of these is faster" : "; none is faster";
-  const std::string open = fmt::format(", {} undecided", human_count(c.open));
+  std::string open = fmt::format(", {} undecided", human_count(c.open));
   if (std::isinf(c.gap)) return open;
   if (c.gap > 0)
     return open + fmt::format(", of which one may be up to {} faster", human_percent(c.gap));
@@ -148,7 +148,7 @@ std::string held_words(const SearchReport& s) {
   std::vector<std::string> parts;
   for (const auto& [path, value] : s.held) {
     const std::string name = path.starts_with("strategy.") ? without_section(path) : path;
-    parts.push_back(name + (value.empty() ? "" : " " + value));
+    parts.push_back(value.empty() ? name : fmt::format("{} {}", name, value));
   }
   return fmt::format("held as written, where -L does not vary them: {}", fmt::join(parts, ", "));
 }

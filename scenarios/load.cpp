@@ -311,7 +311,7 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
   return out;
 }
 
-Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file) {
+Scenario read_scenario(const std::shared_ptr<JsonDocument>& document, const std::string& file) {
   const FilledIn filled_in = fill_in_framework(*document);
   Scenario out;
   out.source_file = file;

@@ -26,7 +26,7 @@ namespace plait {
 JsonDocument changed_document(const std::string& text, const std::string& file,
                               const std::vector<Override>& overrides);
 /// What a document means. Throws as parse_scenario does.
-Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file);
+Scenario read_scenario(const std::shared_ptr<JsonDocument>& document, const std::string& file);
 
 /// A plan has a few bytes for each pass of a microbatch through a layer: of very many it would be
 /// larger than memory. Throws InputError S166.

@@ -222,7 +222,7 @@ void require_one_task(const Json& root) {
 std::vector<std::string> idle_in_serving(const std::vector<std::string>& written) {
   std::vector<std::string> warnings;
   for (const std::string& key : written) {
-    const char* const kUsed[] = {"pp", "dp", "fsdp", "cp", "tp"};
+    static constexpr const char* kUsed[] = {"pp", "dp", "fsdp", "cp", "tp"};
     if (std::ranges::find(kUsed, key) != std::end(kUsed)) continue;
     warnings.push_back(
         fmt::format("W001: strategy.{} has no effect: serving runs forward passes only", key));

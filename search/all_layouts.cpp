@@ -135,7 +135,7 @@ class Sharings {
                                     : allows(space_.dp, ranks) && allows(space_.fsdp, 1);
       const bool alike = other_name && !of_.strategy.zero_plus_plus.quantized_gradients;
       if (alike && ((zero == 3 && on_dp) || (zero < 3 && on_fsdp))) continue;
-      layout_.zero_stage = static_cast<std::int8_t>(zero);
+      layout_.zero_stage = static_cast<std::uint8_t>(zero);
       for (const bool reshard : {true, false}) {
         if (zero == 3 ? !allows(space_.reshard, reshard) : !reshard) continue;
         layout_.reshard = reshard;
@@ -156,7 +156,7 @@ class Sharings {
                                        : space_.keep_weight_shard;
     for (const std::int64_t n : ahead) {
       for (const bool k : keep) {
-        layout_.prefetch = static_cast<std::int8_t>(std::min<std::int64_t>(n, 127));
+        layout_.prefetch = static_cast<std::uint8_t>(std::min<std::int64_t>(n, 255));
         layout_.keep_weight_shard = k;
         out_.push_back(layout_);
       }

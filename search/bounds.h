@@ -64,8 +64,8 @@ class Bounds {
   using CutKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute>;
   using ShardKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t>;
-  using ExchangeKey =
-      std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
+  using ExchangeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t,
+                                 std::int32_t, std::uint8_t>;
   /// From one stage to the next in devices, stages, bytes.
   using MessageKey = std::tuple<std::int64_t, std::int32_t, std::int64_t>;
   template <class Key, class Value>

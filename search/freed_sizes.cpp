@@ -31,7 +31,7 @@ std::vector<FreedSize> freed_sizes(const SpaceOf& of) {
                            of.base, of.listed_pieces, of.strategy};
     const Layouts layouts = all_layouts(other);
     std::set<std::int64_t> values;
-    for (std::size_t i = 0; i < layouts.size(); ++i) values.insert(layouts[i].*size.chosen);
+    for (const Layout& layout : layouts) values.insert(layout.*size.chosen);
     if (!values.empty()) out.push_back({size.field, asked, {values.begin(), values.end()}});
   }
   return out;

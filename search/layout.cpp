@@ -47,12 +47,12 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   l.first_layers = static_cast<std::int16_t>(s.pipeline.first_stage_layers);
   l.last_layers = static_cast<std::int16_t>(s.pipeline.last_stage_layers);
   l.listed_pieces = !s.pipeline.stage_layers.empty();
-  l.zero_stage = static_cast<std::int8_t>(s.zero_stage);
+  l.zero_stage = static_cast<std::uint8_t>(s.zero_stage);
   l.schedule = s.pipeline.schedule, l.recompute = s.recompute.kind;
   l.recompute_layers = static_cast<std::int16_t>(s.recompute.layers);
   l.sequence_parallel = s.sequence_parallel;
   l.reshard = s.fsdp.reshard_after_forward;
-  l.prefetch = static_cast<std::int8_t>(std::min<std::int64_t>(s.fsdp.prefetch, 127));
+  l.prefetch = static_cast<std::uint8_t>(std::min<std::int64_t>(s.fsdp.prefetch, 255));
   l.keep_weight_shard = s.keep_weight_shard;
   return l;
 }

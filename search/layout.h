@@ -22,13 +22,13 @@ struct Layout {
   std::int16_t first_layers = -1, last_layers = -1;  // of the first and the last chunk
   /// Layers are dealt to the pieces as the scenario lists them (stage_layers).
   bool listed_pieces = false;
-  std::int8_t zero_stage = 0;
+  std::uint8_t zero_stage = 0;
   Schedule schedule = Schedule::k1f1b;
   Recompute recompute = Recompute::kNone;
   bool sequence_parallel = false;
   bool reshard = true;             // FSDP's reshard_after_forward
   bool keep_weight_shard = false;  // beside the master shard
-  std::int8_t prefetch = 1;        // layers gathered ahead
+  std::uint8_t prefetch = 1;       // layers gathered ahead
 
   /// Ranks that see different sequences.
   std::int64_t replicas() const { return std::int64_t{dp} * fsdp * ep; }

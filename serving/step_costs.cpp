@@ -31,11 +31,12 @@ void add_parts(const Cost& cost, std::int64_t times, StepTime& out) {
 void add_parts_of_stage(const Plan& plan, const Simulation& run, std::size_t stage, StepTime& out) {
   std::vector<std::int64_t> calls(plan.blocks.size(), 0);
   for (const Call& call : plan.programs[stage].calls) ++calls[call.block];
-  for (BlockId block = 0; block < plan.blocks.size(); ++block) {
-    const std::vector<Op>& ops = plan.blocks[block].ops;
-    for (std::size_t i = 0; i < ops.size() && calls[block] > 0; ++i) {
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    const std::vector<Op>& ops = plan.blocks[b].ops;
+    for (std::size_t i = 0; i < ops.size() && calls[b] > 0; ++i) {
       if (std::holds_alternative<Recv>(ops[i].body)) continue;
-      add_parts(run.durations->cost(stage, 0, run.durations->op_id(block, i)), calls[block], out);
+      const std::size_t op = run.durations->op_id(static_cast<BlockId>(b), i);
+      add_parts(run.durations->cost(stage, 0, op), calls[b], out);
     }
   }
 }

@@ -13,7 +13,8 @@ template <class HeldAt>
 SimTime paced_end(int sms, SimTime start, SimTime duration, HeldAt&& held_at) {
   SimTime now = start, end = counted_sum(start, duration);
   int pace = sms;  // that `end` reckons with
-  while (sms > 0) {
+  if (sms <= 0) return end;
+  while (true) {
     const auto& held = held_at(now);
     const int free = std::max(1, sms - held.sms);
     if (free != pace) end = counted_sum(now, scaled_up(end - now, pace, free));

@@ -16,8 +16,9 @@ template <class Wanted>
 OpsOfBlocks ops_of_blocks(const Plan& plan, Wanted&& wanted) {
   OpsOfBlocks out(plan.blocks.size());
   for (std::size_t b = 0; b < out.size(); ++b) {
-    for (std::uint16_t i = 0; i < plan.blocks[b].ops.size(); ++i) {
-      if (wanted(static_cast<BlockId>(b), i)) out[b].push_back(i);
+    for (std::size_t i = 0; i < plan.blocks[b].ops.size(); ++i) {
+      const auto op = static_cast<std::uint16_t>(i);
+      if (wanted(static_cast<BlockId>(b), op)) out[b].push_back(op);
     }
   }
   return out;

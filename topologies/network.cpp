@@ -168,7 +168,7 @@ class GraphNetwork : public Network {
     if (end < cabling.ports()) {
       return fmt::format("node {}: nic {}", end / graph_->nics(), end % graph_->nics());
     }
-    const std::string name = cabling.name_of(end - cabling.ports());
+    std::string name = cabling.name_of(end - cabling.ports());
     if (end == end_of(last_hop_[number], far)) return name;
     return name.substr(0, name.rfind(' ')) + "s";
   }

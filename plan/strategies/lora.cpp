@@ -19,6 +19,8 @@
 // norms are beside sequence shards.
 #include "plan/lora.h"
 
+#include <fmt/format.h>
+
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/block_writer.h"
@@ -222,12 +224,12 @@ void BlockWriter::add_adapters(Linear& l, const std::string& name, Dim out, Dim 
     const bool all = place.section < 0;
     const std::string which = all ? "" : "." + std::string(name_of(place.target));
     const auto factor = [&](const char* letter, Dim outer, Dim inner) {
-      return parameter(UnitKind::kAdapters, name + ".lora_" + letter + which + ".weight",
+      return parameter(UnitKind::kAdapters, fmt::format("{}.lora_{}{}.weight", name, letter, which),
                        {outer, inner});
     };
     Adapter adapter{};
     adapter.a = factor("a", r, in), adapter.b = factor("b", part, r);
-    const std::string changed = linear + ".lora" + which;
+    const std::string changed = fmt::format("{}.lora{}", linear, which);
     adapter.inner = saved(changed + ".inner", lora.rank);
     adapter.change = temporary(changed + ".change", part.global, part.sections);
     adapter.d_inner = temporary("d_" + changed + ".inner", lora.rank);

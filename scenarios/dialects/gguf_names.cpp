@@ -72,7 +72,7 @@ std::string take_encoding(std::string& name) {
   for (std::size_t end = name.size(); end != std::string::npos && end > 0;) {
     const std::size_t joint = name.find_last_of(kJoints, end - 1);
     const std::size_t begin = joint == std::string::npos ? 0 : joint + 1;
-    const std::string part = name.substr(begin, end - begin);
+    std::string part = name.substr(begin, end - begin);
     if (is_encoding(part)) {
       name.erase(joint == std::string::npos ? 0 : joint, end - joint);
       if (joint != std::string::npos && std::string_view(name).substr(0, joint).ends_with("-ud")) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <regex>
 #include <string_view>
 #include <vector>
@@ -142,7 +143,7 @@ std::optional<std::int64_t> experts_overridden(Arguments& args, const std::strin
   if (last < 0) return std::nullopt;
   if (first_that_stays < 0) return overrides.layers();
   const bool from_first = last < first_that_stays;
-  const auto layers = static_cast<std::int64_t>(there + 0.5);
+  const auto layers = std::llround(there);
   if (from_first) return last + 1;
   out.warnings.push_back(fmt::format(
       "W008: experts that {} keeps in host memory, {}, are read as those of the first {} layers",

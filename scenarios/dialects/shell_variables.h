@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace plait {
@@ -20,7 +21,9 @@ class ShellVariables {
   void set(const std::string& name, std::string value);
   void make_list(const std::string& name) { lists_.insert(name); }
   /// One more word of a list.
-  void add_word(const std::string& list, std::string word) { words_[list].push_back(word); }
+  void add_word(const std::string& list, std::string word) {
+    words_[list].push_back(std::move(word));
+  }
   /// for NAME in VALUES, of which there is one at least.
   void loop(const std::string& name, std::vector<std::string> values, int line);
   void forget(const std::string& name) { values_.erase(name); }

@@ -23,7 +23,7 @@ bool shares_heads(const Model& model, std::int64_t tp) { return model.heads % tp
 }  // namespace
 
 void require_accepted(const EngineLimits& limits, const std::string& path) {
-  const auto refuse = [&](const char* key, std::string problem, std::string expected) {
+  const auto refuse = [&](const char* key, const std::string& problem, std::string expected) {
     throw refusal("D011", "vLLM does not start with " + problem, path + "." + key,
                   std::move(expected), fmt::format("change {}.{}", path, key));
   };

@@ -73,7 +73,7 @@ bool is_pytorchs_before_2026(const PublishedRun& run, const std::string& framewo
 AttentionWords attention_of(const PublishedRun& run, const std::string& framework) {
   AttentionWords out = by_kernel(lower_case(run.kernel));
   if (!out.flash) {
-    const AttentionWords argued = by_arguments(run);
+    AttentionWords argued = by_arguments(run);
     if (argued.flash) return argued;
   }
   if (out.kernel.empty() && out.flash.value_or(true) && is_pytorchs_before_2026(run, framework)) {

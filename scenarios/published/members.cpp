@@ -138,13 +138,13 @@ std::vector<const Json*> left_in(const RecordPart& part) {
 void add_unread(const RecordPart& part, std::vector<std::string>& out) {
   const std::string& of = part.json().key();
   for (const std::string& member : part.unusable()) {
-    out.push_back(of + (of.empty() ? "" : ".") + member);
+    out.push_back(fmt::format("{}{}{}", of, of.empty() ? "" : ".", member));
   }
   for (const Json* member : left_in(part)) {
     const std::string& name = member->key();
     if (is_told(part, name) || gives_field(part, *member)) continue;
     if (name.ends_with("_derived")) continue;  // from others, by who wrote the record
-    out.push_back(of + (of.empty() ? "" : ".") + name + meant_by(name, part));
+    out.push_back(fmt::format("{}{}{}{}", of, of.empty() ? "" : ".", name, meant_by(name, part)));
   }
   for (const RecordPart& inner : part.parts()) add_unread(inner, out);
 }

@@ -188,13 +188,12 @@ class FlowEngine {
     if (const Collective* c = std::get_if<Collective>(&op.op->body)) {
       const std::uint32_t m = meetings_.join(*c, stage_of(at.cls), lane_of(at.cls), at.stream);
       if (meetings_.complete(m)) start_collective(at, op, m);
-    } else if (std::holds_alternative<Send>(op.op->body)) {
-      start_transfer({&demand(at.cls, op), at, now_, kNoMeeting});
     } else if (std::holds_alternative<Recv>(op.op->body)) {
       Message& m = message(at.cls, op);
       m.receiver = at;
       if (m.arrived) receive(m);
-    } else if (demand(at.cls, op).flow != nullptr) {  // a kernel, from shared memory
+    } else if (std::holds_alternative<Send>(op.op->body) ||
+               demand(at.cls, op).flow != nullptr) {  // a kernel, from shared memory
       start_transfer({&demand(at.cls, op), at, now_, kNoMeeting});
     } else if (at.stream == kComputeStream) {
       compute_[at.cls].start(now_, duration(at.cls, op));
