@@ -126,13 +126,8 @@ void count_work(const Draft& d, Plan& plan) {
   plan.unneeded_flops = flops_per_iteration(d.model, w.lora, run, slots) - plan.model_flops;
 }
 
-/// All stages have the mesh's tensor-parallel degree.
-Plan plan_alike(const Model& model, const Workload& workload, const Strategy& strategy) {
-  Draft draft(model, workload, strategy);
-  draft.microbatches = microbatches(workload, strategy.replicas());
-  draft.documents = lay_out(workload.documents, workload.sequence_length);
-
-  write_layers(draft);
+/// Each adds what it is about to what stands there, in this order.
+void apply_strategies(Draft& draft) {
   apply_tensor_parallel(draft);
   apply_expert_parallel(draft);
   keep_plain_layers(draft);
@@ -158,6 +153,15 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   apply_optimizer(draft);
   apply_offload(draft);
   apply_blocking_sends(draft);
+}
+
+/// All stages have the mesh's tensor-parallel degree.
+Plan plan_alike(const Model& model, const Workload& workload, const Strategy& strategy) {
+  Draft draft(model, workload, strategy);
+  draft.microbatches = microbatches(workload, strategy.replicas());
+  draft.documents = lay_out(workload.documents, workload.sequence_length);
+  write_layers(draft);
+  apply_strategies(draft);
 
   Plan plan;
   plan.name = model.name;

@@ -264,6 +264,23 @@ Bytes state_bytes_per_sequence(const Model& m, const ServingPrecision& p, std::i
   return Bytes(tokens * size_of(p.activations) + states * size_of(p.states));
 }
 
+namespace {
+
+/// The cache of each layer with attention, and the states of those with none.
+void read_what_is_kept(Draft& draft, const Step& step, const ServingPrecision& precision,
+                       CacheRoom room) {
+  if (draft.model.latent_attention()) {
+    attend_to_latent_cache(draft, step, precision.kv_cache, room.tokens);
+  } else if (draft.model.attention_layers() > 0) {
+    attend_to_cache(draft, step, precision.kv_cache, room.tokens);
+  }
+  if (draft.model.recurrent_layers() > 0) {
+    carry_states(draft, step, precision.states, room.sequences);
+  }
+}
+
+}  // namespace
+
 Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecision& precision,
                        const ServingLayout& layout, CacheRoom room) {
   require_served(given, step, layout);
@@ -291,12 +308,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   if (layout.experts == ExpertSharing::kDivided) divide_experts(draft);
   if (layout.experts != ExpertSharing::kNone) gather_replicas(draft);
   apply_windows(draft);
-  if (model.latent_attention()) {
-    attend_to_latent_cache(draft, step, precision.kv_cache, room.tokens);
-  } else if (model.attention_layers() > 0) {
-    attend_to_cache(draft, step, precision.kv_cache, room.tokens);
-  }
-  if (model.recurrent_layers() > 0) carry_states(draft, step, precision.states, room.sequences);
+  read_what_is_kept(draft, step, precision, room);
   if (precision.fused_elementwise) fuse_elementwise(draft);
   ServingWriter(draft, layout.map, step.tokens()).run();
 

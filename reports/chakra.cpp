@@ -161,6 +161,17 @@ void ChakraTraces::write(std::int64_t rank, const std::function<void(std::string
   }
 }
 
+ChakraTraces::Work ChakraTraces::work_of(const Compute& c, const Op& op, std::int64_t rank) const {
+  const std::int64_t at = placement_.empty() ? rank : placement_[static_cast<std::size_t>(rank)];
+  Work out;
+  for (const Operand& o : op.operands) out.bytes += plan_.tensors[o.tensor].bytes(plan_.mesh).value;
+  if (!runs_on(plan_, op, role_of(plan_, rank))) return out;
+  const Device& device = cluster_.kind(cluster_.kind_of(at)).device;
+  out.us = std::llround(costs_.compute(c, device).total().value * 1e6);
+  out.flops = std::llround(flops(c).value);
+  return out;
+}
+
 std::string ChakraTraces::node(std::int64_t rank, const Call& call, const Op& op, std::uint64_t id,
                                std::uint32_t message, const std::vector<std::uint64_t>& after) {
   Message m;
@@ -173,15 +184,10 @@ std::string ChakraTraces::node(std::int64_t rank, const Call& call, const Op& op
   };
   if (const auto* c = std::get_if<Compute>(&op.body)) {
     type(kCompute);
-    const std::int64_t at = placement_.empty() ? rank : placement_[static_cast<std::size_t>(rank)];
-    const Device& device = cluster_.kind(cluster_.kind_of(at)).device;
-    const bool runs = runs_on(plan_, op, role_of(plan_, rank));
-    const double us = runs ? costs_.compute(*c, device).total().value * 1e6 : 0;
-    m.number(kDuration, static_cast<std::uint64_t>(std::llround(us)));
-    std::int64_t bytes = 0;
-    for (const Operand& o : op.operands) bytes += plan_.tensors[o.tensor].bytes(plan_.mesh).value;
-    say("num_ops", kInt64, runs ? std::llround(flops(*c).value) : 0);
-    say("tensor_size", kUint64, bytes);
+    const Work work = work_of(*c, op, rank);
+    m.number(kDuration, static_cast<std::uint64_t>(work.us));
+    say("num_ops", kInt64, work.flops);
+    say("tensor_size", kUint64, work.bytes);
   } else if (const auto* g = std::get_if<Collective>(&op.body)) {
     type(kCollective);
     const std::vector<std::int64_t> ranks = members(plan_.mesh, rank, g->axes, g->stages);

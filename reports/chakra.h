@@ -37,6 +37,11 @@ class ChakraTraces {
 
  private:
   std::int64_t group(const std::vector<std::int64_t>& ranks);
+  struct Work {
+    std::int64_t us = 0, flops = 0, bytes = 0;
+  };
+  /// Of a kernel on the rank; no time and no FLOPs where the rank does not run it.
+  Work work_of(const Compute& c, const Op& op, std::int64_t rank) const;
   std::string node(std::int64_t rank, const Call& call, const Op& op, std::uint64_t id,
                    std::uint32_t message, const std::vector<std::uint64_t>& after);
 

@@ -320,24 +320,27 @@ UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::in
     out.held = std::max(out.held, reduce.held);
     return out;
   }
+  out.reduce = static_cast<SimTime>(static_cast<double>(parameters) *
+                                    reduction_of_an_element(on, sizes, tied));
+  return out;
+}
+
+double Bounds::reduction_of_an_element(const PlacedSharers& on, const ShardSizes& sizes,
+                                       bool tied) {
+  const Precision& p = scenario_.workload.precision;
   // Buckets hold less than one unit, the largest, more than they are meant to.
   const std::int64_t bucket =
       largest_unit(sizes) + scenario_.strategy.data.bucket.value / size_of(p.gradients);
   const auto whole = [&] {
     return of_an_element(CollectiveKind::kAllReduce, p.reduction, bucket, on.all);
   };
-  double takes = 0;
-  if (on.zero_stage == 0 || scenario_.strategy.data.all_reduce) {
-    takes = whole();
-  } else {
-    const std::int64_t shard = std::max<std::int64_t>(1, bucket / on.shards);
-    takes = of_an_element(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing) +
-            of_an_element(CollectiveKind::kAllReduce, p.reduction, shard, on.between) /
-                static_cast<double>(on.shards);
-    if (tied) takes = std::min(takes, whole());  // copies on two stages are summed whole
-  }
-  out.reduce = static_cast<SimTime>(static_cast<double>(parameters) * takes);
-  return out;
+  if (on.zero_stage == 0 || scenario_.strategy.data.all_reduce) return whole();
+  const std::int64_t shard = std::max<std::int64_t>(1, bucket / on.shards);
+  const double in_shards =
+      of_an_element(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing) +
+      of_an_element(CollectiveKind::kAllReduce, p.reduction, shard, on.between) /
+          static_cast<double>(on.shards);
+  return tied ? std::min(in_shards, whole()) : in_shards;  // copies on two stages are summed whole
 }
 
 /// Of one pipeline, which is no slower than the slowest.

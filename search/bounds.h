@@ -148,6 +148,8 @@ class Bounds {
   Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, const Lattice& group);
   Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, const Lattice& group,
                 const CostModel& costs);
+  /// Seconds of the data-parallel reduction of whole gradients.
+  double reduction_of_an_element(const PlacedSharers& on, const ShardSizes& sizes, bool tied);
   double of_an_element(CollectiveKind kind, DType dtype, std::int64_t most, const Lattice& group);
   double held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const;
   StageMessages priced_messages(MessageKey key);

@@ -46,6 +46,11 @@ struct LiveAround {
   Bytes backward, graded;              // at most, during that layer's backward pass
   std::int64_t backward_op = 0;        // with which it begins
   std::int64_t layers() const { return last - first + 1; }
+  void go_forward(std::int32_t layer, Bytes live_before, Bytes live_behind) {
+    before = first < 0 ? live_before : behind;
+    if (first < 0) first = layer;
+    last = layer, behind = live_behind;
+  }
 };
 
 /// The first op behind which every unit that the block writes gradients of is being written to.
@@ -125,11 +130,7 @@ void read_memory(const Plan& plan, const std::vector<KindOfLayers>& kinds, std::
     const NameOfPass of = pass_of_layer(block.name, kinds);
     LiveAround& of_kind = around[of.kind];
     if (of.pass.starts_with("forward") && call.layer < layers) {
-      const bool is_first = of_kind.first < 0;
-      if (is_first) of_kind.first = call.layer;
-      of_kind.last = call.layer;
-      of_kind.before = is_first ? live.before[begin] : of_kind.behind;
-      of_kind.behind = live.before[op];
+      of_kind.go_forward(call.layer, live.before[begin], live.before[op]);
     }
     const bool loses = block.name.starts_with("head.") || block.name.starts_with("mtp_head.");
     if (loses) head = std::max(head, *std::max_element(first, end));

@@ -12,6 +12,7 @@
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/data_parallel.h"
+#include "plan/strategies/require_sharding.h"
 #include "plan/unit_names.h"
 
 namespace plait {
@@ -168,51 +169,6 @@ UnitList instances(std::uint32_t mask, std::int32_t layer) {
   return out;
 }
 
-void require_sharding(const Draft& d) {
-  const int stage = d.strategy.zero_stage;
-  const std::int64_t n = d.mesh().size_of(d.strategy.shard_axes());
-  if (stage < 0 || stage > 3) {
-    throw refusal("S020", "there is no zero_stage " + std::to_string(stage), "strategy.zero_stage",
-                  "0, 1, 2 or 3", "choose one of them");
-  }
-  if (d.mesh()[Axis::kFsdp] > 1 && stage == 0) {
-    throw refusal("S021", "the fsdp axis shards nothing with zero_stage = 0", "strategy.zero_stage",
-                  "1, 2 or 3 where fsdp is above 1",
-                  "set strategy.zero_stage to 3, or move the ranks from fsdp to dp");
-  }
-  if (stage > 0 && n == 1) {
-    throw refusal(
-        "S022",
-        "zero_stage shards over data-parallel, context-parallel and expert-parallel ranks, and "
-        "there is only one",
-        "strategy.zero_stage", "strategy.fsdp, strategy.dp, strategy.cp or strategy.ep above 1",
-        "set strategy.zero_stage to 0");
-  }
-  if (tied_apart(d) && stage >= 2 && !d.workload.lora.any()) {
-    throw refusal(
-        "S025",
-        "a tied embedding on two pipeline stages cannot be sharded: its two copies lie at "
-        "different places of different shards",
-        "strategy.zero_stage", "0 or 1 with tied embeddings and pp above 1",
-        "set strategy.zero_stage to 1, or strategy.pp to 1");
-  }
-  const ZeroPlusPlusOptions& z = d.strategy.zero_plus_plus;
-  if (z.any() && stage != 3) {
-    throw refusal("S028", "ZeRO++ gathers sharded parameters", "strategy.zero_plus_plus",
-                  "strategy.zero_stage = 3", "set strategy.zero_stage to 3");
-  }
-  if (z.secondary_shard && (d.mesh()[Axis::kDp] == 1 || d.mesh()[Axis::kFsdp] == 1)) {
-    throw refusal("S029", "a secondary shard lies within fsdp, the primary one over dp and fsdp",
-                  "strategy.zero_plus_plus.secondary_shard", "dp and fsdp above 1",
-                  "set strategy.fsdp to the ranks of a node, strategy.dp to the nodes");
-  }
-  if (d.strategy.data.all_reduce && stage >= 2) {
-    throw refusal("S051", "sharded gradients are not summed on every rank",
-                  "strategy.data.all_reduce", "strategy.zero_stage 0 or 1",
-                  "remove strategy.data.all_reduce, or set strategy.zero_stage to 1");
-  }
-}
-
 /// Lower halves of the master weights complete the weights that a rank has.
 void require_weights_to_split(const Draft& d) {
   const Precision& p = d.workload.precision;
@@ -258,6 +214,23 @@ Op start_from_zero(const Draft& d, const std::set<TensorId>& gradients) {
   return fill;
 }
 
+/// The embedding's gradient is scattered into, so it starts from zero: in front of the head where
+/// that is tied to it, or modules behind the head look up tokens; and where the pass of the
+/// embedding's piece is not behind the head's. There a norm of the embedding starts from zero too,
+/// since behind the head's pass no other writes its gradient.
+void start_tables_from_zero(Draft& d, const std::set<TensorId>& tables) {
+  if (!d.unit(UnitKind::kEmbedding).trained()) return;
+  const bool looked_up = d.model.mtp_layers > 0 && !d.model.tied_embeddings;
+  const bool shared = looked_up || (d.model.tied_embeddings && !tied_apart(d));
+  const auto start = [&](Block& block, const std::set<TensorId>& gradients) {
+    block.ops.insert(block.ops.begin(), start_from_zero(d, gradients));
+  };
+  const std::vector<TensorId>& own = d.unit(UnitKind::kEmbedding).gradients;
+  const bool apart = ends_pass_apart(d);
+  if (shared) start(d.head_backward, apart ? std::set(own.begin(), own.end()) : tables);
+  if (!shared || embeds_twice(d) || apart) start(d.embed_backward, tables);
+}
+
 /// With sharded gradients each microbatch writes its own buffer, so nothing accumulates into it.
 void write_gradients_afresh(Draft& d) {
   const std::set<TensorId> tables = scattered_gradients(d);
@@ -287,20 +260,7 @@ void write_gradients_afresh(Draft& d) {
       }
     }
   });
-  // The embedding's gradient is scattered into, so it starts from zero: in front of the head where
-  // that is tied to it, or modules behind the head look up tokens; and where the pass of the
-  // embedding's piece is not behind the head's. There a norm of the embedding starts from zero too,
-  // since behind the head's pass no other writes its gradient.
-  if (!d.unit(UnitKind::kEmbedding).trained()) return;
-  const bool looked_up = d.model.mtp_layers > 0 && !d.model.tied_embeddings;
-  const bool shared = looked_up || (d.model.tied_embeddings && !tied_apart(d));
-  const auto start = [&](Block& block, const std::set<TensorId>& gradients) {
-    block.ops.insert(block.ops.begin(), start_from_zero(d, gradients));
-  };
-  const std::vector<TensorId>& own = d.unit(UnitKind::kEmbedding).gradients;
-  const bool apart = ends_pass_apart(d);
-  if (shared) start(d.head_backward, apart ? std::set(own.begin(), own.end()) : tables);
-  if (!shared || embeds_twice(d) || apart) start(d.embed_backward, tables);
+  start_tables_from_zero(d, tables);
 }
 
 }  // namespace

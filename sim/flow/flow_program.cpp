@@ -46,9 +46,7 @@ FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, const Durat
       const auto wait_for = [&](std::uint32_t flat) {
         needs.add(at[flat].stream, at[flat].ordinal + 1);
       };
-      if (behind_compute(ops[i].stream)) {
-        needs.add(kCompute, static_cast<std::uint32_t>(on_stream_[kCompute].size()));
-      }
+      if (behind_compute(ops[i].stream)) needs.add(kCompute, queued(kCompute));
       for (std::uint32_t k = within.first[i]; k < within.first[i + 1]; ++k) {
         wait_for(base + within.before[k]);
       }
@@ -57,7 +55,7 @@ FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, const Durat
       }
       needs.append_to(needs_, ops[i].stream);
       first_.push_back(static_cast<std::uint32_t>(needs_.size()));
-      at.push_back({stream, static_cast<std::uint32_t>(on_stream_[stream].size())});
+      at.push_back({stream, queued(stream)});
       const auto id = static_cast<std::uint32_t>(durations.op_id(calls[c].block, i));
       issued += durations.issue(id);
       on_stream_[stream].push_back({&ops[i], id, base + i,
@@ -65,9 +63,8 @@ FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, const Durat
                                     static_cast<std::uint32_t>(run_ends_.size()), issued});
       const HostWait wait = durations.host_wait_after(id);
       if (wait == HostWait::kNot) continue;
-      const auto ended = static_cast<std::uint32_t>(on_stream_[stream].size());
-      run_ends_.push_back(
-          {base + i + 1, wait == HostWait::kOp ? StreamNeed{stream, ended} : StreamNeed{}});
+      run_ends_.push_back({base + i + 1, wait == HostWait::kOp ? StreamNeed{stream, queued(stream)}
+                                                               : StreamNeed{}});
       issued = 0;
     }
   }

@@ -49,6 +49,11 @@ class FlowProgram {
   const HostRunEnd& run_end(std::uint32_t run) const { return run_ends_[run]; }
 
  private:
+  /// So far.
+  std::uint32_t queued(std::size_t stream) const {
+    return static_cast<std::uint32_t>(on_stream_[stream].size());
+  }
+
   std::array<std::vector<FlowOp>, kStreams> on_stream_;
   std::vector<std::uint32_t> first_ = {0};  // of flat op i in needs_; one more at the end
   std::vector<StreamNeed> needs_;

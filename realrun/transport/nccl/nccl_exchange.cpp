@@ -109,14 +109,7 @@ void NcclExchange::queue(const CollectiveOf<Part>& c) {
                    what_);
       }
       break;
-    case CollectiveKind::kAllGather: {
-      const auto n = static_cast<std::int64_t>(c.group.size());
-      Part own = c.in[0];  // in place: of the whole, the own share
-      if (c.in_place) own.elements /= n, own.first += c.index * own.elements;
-      nccl.check(nccl.all_gather(at(own), at(c.out[0]), count(own), type(own), comm_, lane_.stream),
-                 what_);
-      break;
-    }
+    case CollectiveKind::kAllGather: gather(c); break;
     case CollectiveKind::kReduceScatter: scatter(c, op); break;
     case CollectiveKind::kAllToAll: {
       const auto n = static_cast<std::int64_t>(c.group.size());
@@ -135,6 +128,18 @@ void NcclExchange::queue(const CollectiveOf<Part>& c) {
   }
   nccl.settle(comm_, nccl.group_end(), what_);
   if (c.kind == CollectiveKind::kPush) add_up(c);
+}
+
+void NcclExchange::gather(const CollectiveOf<Part>& c) {
+  Part own = c.in[0];  // in place: of the whole, the own share
+  if (c.in_place) {
+    own.elements /= static_cast<std::int64_t>(c.group.size());
+    own.first += c.index * own.elements;
+  }
+  const auto count = static_cast<std::size_t>(own.elements);
+  groups_.api().check(
+      groups_.api().all_gather(at(own), at(c.out[0]), count, type(own), comm_, lane_.stream),
+      what_);
 }
 
 void NcclExchange::exchange(const Part& out, std::int64_t to, const Part& in, std::int64_t from) {

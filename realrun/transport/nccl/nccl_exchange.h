@@ -37,6 +37,7 @@ class NcclExchange : public Communication {
   void choose_group();
   void queue(const PointToPoint& message);
   void queue(const CollectiveOf<Part>& collective);
+  void gather(const CollectiveOf<Part>& c);
   void scatter(const CollectiveOf<Part>& c, ncclRedOp_t op);
   /// Within a group call: to and from members of `comm_`.
   void send(const Part& out, std::int64_t to);
