@@ -29,10 +29,10 @@ using Tree = ScenarioTree::Node;
 
 class Merge {
  public:
-  Merge(const Imported& imported, const std::string& file, const BaseScenario& base)
-      : imported_(imported), file_(file), base_(base) {
+  Merge(const Imported& imported, const std::string& file, const BaseScenario& base,
+        ScenarioTree tree)
+      : imported_(imported), file_(file), base_(base), tree_(std::move(tree)) {
     const bool new_one = base.text.empty();
-    tree_.root = new_one ? Tree::object() : Tree::parse(base.text, nullptr, true, true);
     tree_.root["comment"] = fmt::format(
         "Imported from {}{}.", file, new_one ? "" : fmt::format(", the rest from {}", base.file));
     tree_.root.erase("name");
@@ -381,8 +381,9 @@ std::string scenario_json(const Imported& imported, const std::string& file,
                           const BaseScenario& base, const std::string& folder,
                           std::vector<std::string>* warnings) {
   if (!base.text.empty()) check_base(base);
-  const Imported counted = in_nodes(imported, base);
-  Merge merge(counted, file, base);
+  ScenarioTree tree = tree_of(base);
+  const Imported counted = in_nodes(imported, tree);
+  Merge merge(counted, file, base, std::move(tree));
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();
   merge.move_path("model.hf_config", from, folder);
   merge.move_path("calibration", from, folder);
