@@ -14,6 +14,8 @@ USAGE_ERRORS = [
     ["run", TINY, "--format", "xml"],
     ["run", TINY, "--color", "blue"],
     ["run", TINY, "-o", "page.html"],
+    ["run", TINY, "--trace", "-"],
+    ["run", TINY, "--html", "-"],
     ["run", TINY, "--set"],
     ["run", TINY, "--set", "strategy.tp"],
     ["run", TINY, "--set", "=2"],
