@@ -298,6 +298,12 @@ void refuse_overwriting(const CLI::App& app, const CLI::Option& written) {
          .problem = fmt::format("{} names no file", written.get_name()),
          .cure = "write a name behind it; a variable of the shell that is not set is none"});
   }
+  if (file == "-" && !written.check_name("--output")) {
+    throw InputError({.code = "G001",
+                      .problem = fmt::format("{} - is no file: standard output has the result",
+                                             written.get_name()),
+                      .cure = "write a name behind it: ./- where that is the name"});
+  }
   for (const CLI::Option* other : app.get_options({})) {
     if (other == &written) continue;
     const std::vector<std::string>& words = other->results();

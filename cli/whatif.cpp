@@ -128,7 +128,8 @@ void add_whatif(Command& command) {
       .writes_file();
   add_html_option(sub, options->html);
   add_jobs_option(sub, options->jobs);
-  sub.runs([&command, options] { return whatif(*options, command.line); });
+  sub.runs(naming_vary(options->variations,
+                       [&command, options] { return whatif(*options, command.line); }));
 }
 
 }  // namespace plait

@@ -191,9 +191,29 @@ void resolve_weights(const Json& root, const HfQuantization& checkpoint, Scenari
                      out.warnings);
 }
 
+/// Sizes that do not multiply to the machine's: at the one that the command line says, which no
+/// line of the file does.
+InputError at_size_given_apart(const InputError& error, const Json& root) {
+  if (error.text().code != "S001" && error.text().code != "S002") return error;
+  for (const char* path : {"strategy.tp", "strategy.pp", "strategy.stage_tp", "strategy.fsdp",
+                           "strategy.cp", "strategy.ep", "strategy.dp", "cluster.nodes",
+                           "cluster.devices_per_node", "cluster.preset", "strategy", "cluster"}) {
+    const Json* size = root.find_path(path);
+    if (size == nullptr || size->where().line > 0) continue;
+    InputError::Text text = error.text();
+    text.where = size->where();
+    return InputError(std::move(text));
+  }
+  return error;
+}
+
 /// How the work is split, and where the ranks run.
-void resolve_layout(ScenarioParts& parts, Scenario& out) {
-  out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
+void resolve_layout(const Json& root, ScenarioParts& parts, Scenario& out) {
+  try {
+    out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
+  } catch (const InputError& e) {
+    throw at_size_given_apart(e, root);
+  }
   Placement placement = resolve_placement(
       parts.placement, out.strategy.mesh, out.cluster.devices_per_node,
       stages_differ(out.strategy) ? std::optional(out.cluster.world_size()) : std::nullopt);
@@ -225,7 +245,7 @@ void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& 
   const bool pads = out.serving || out.workload.precision.narrows();
   if (!pads) out.kernels.expert_padding = Fusion::kFused;  // rows of products in 8 bits
   out.memory = parts.memory;
-  resolve_layout(parts, out);
+  resolve_layout(root, parts, out);
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
   resolve_host(root.find("host"), filled_in, out.cluster, out.host);

@@ -33,6 +33,11 @@ void check_base(const BaseScenario& base) {
   refuse_unknown_keys(root, parts);
 }
 
+ScenarioTree tree_of(const BaseScenario& base) {
+  using Node = ScenarioTree::Node;
+  return {base.text.empty() ? Node::object() : Node::parse(base.text, nullptr, true, true)};
+}
+
 Where place_in(const BaseScenario& base, const Where& otherwise) {
   if (base.text.empty() || otherwise.path.empty()) return otherwise;
   const JsonDocument document = parse_json(base.text, base.file);

@@ -2,6 +2,7 @@
 // What an import takes from --base: a scenario, or parts of one.
 
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/scenario_tree.h"
 
 namespace plait {
 
@@ -10,6 +11,9 @@ namespace plait {
 /// Throws what parse_scenario throws, F003 for what is no object, and F001 for parts that no
 /// scenario has.
 void check_base(const BaseScenario& base);
+
+/// What a base that check_base accepts says; an empty object where there is none.
+ScenarioTree tree_of(const BaseScenario& base);
 
 /// Where the base says what is at a path; `otherwise` where it does not.
 Where place_in(const BaseScenario& base, const Where& otherwise);

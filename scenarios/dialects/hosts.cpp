@@ -1,22 +1,17 @@
 #include "scenarios/dialects/hosts.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scenarios/dialects/export_draft.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
 
 /// Nothing where the base names no node of the catalogue.
-std::optional<NodeSpec> node_of(const BaseScenario& base) {
-  if (base.text.empty()) return std::nullopt;
-  const auto root = nlohmann::json::parse(base.text, nullptr, true, true);
-  const auto* cluster = value_at(root, "cluster");
-  if (cluster == nullptr) return std::nullopt;
-  const auto* preset = cluster->is_string() ? cluster : value_at(*cluster, "preset");
+std::optional<NodeSpec> node_of(ScenarioTree& base) {
+  const auto* preset = base.find("cluster");
+  if (preset != nullptr && preset->is_object()) preset = base.find("cluster.preset");
   if (preset == nullptr || !preset->is_string()) return std::nullopt;
   const auto name = preset->get<std::string>();
   const std::vector<std::string> known = cluster_names();
@@ -32,7 +27,7 @@ Hosts hosts_of(std::int64_t nodes, std::int64_t devices_per_node, std::int64_t d
   return {nodes * (devices_per_node / devices_per_host), devices_per_host};
 }
 
-Imported in_nodes(Imported imported, const BaseScenario& base) {
+Imported in_nodes(Imported imported, ScenarioTree& base) {
   const auto given = [&](const char* path) {
     return std::ranges::find(imported.given, path, &Given::path);
   };

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/scenario_tree.h"
 
 namespace plait {
 
@@ -16,6 +17,6 @@ struct Hosts {
 Hosts hosts_of(std::int64_t nodes, std::int64_t devices_per_node, std::int64_t devices_per_host);
 
 /// What a file says of hosts, as nodes of the machine that `base` names.
-Imported in_nodes(Imported imported, const BaseScenario& base);
+Imported in_nodes(Imported imported, ScenarioTree& base);
 
 }  // namespace plait

@@ -67,16 +67,16 @@ bool is_image(const ShellWord& word) {
 std::vector<ShellWord> words_of(const std::string& text, std::string_view program,
                                 const std::string& file, std::vector<std::string>& warnings) {
   std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
-  if (is_manifest(text)) {
-    const auto image = std::ranges::find_if(words, is_image);
-    if (image != words.end()) words.erase(words.begin(), image);
-    return words;
-  }
   const auto by_image = [](const ShellWord& w, const ShellWord&) { return is_image(w); };
   const auto by_name = [&](const ShellWord& w, const ShellWord&) {
     return w.text == program || w.text.ends_with("/" + std::string(program));
   };
-  return words_behind_program(std::move(words), {"llama.cpp", {by_image, by_name}}, file);
+  const StartedProgram started = {"llama.cpp", {by_image, by_name}};
+  if (!is_manifest(text)) return words_behind_program(std::move(words), started, file);
+  words = words_of_container(std::move(words), text, started, file);
+  const auto image = std::ranges::find_if(words, is_image);
+  if (image != words.end()) words.erase(words.begin(), image);
+  return words;
 }
 
 /// Of lists of llama-bench's settings, 0,1, the first is read.

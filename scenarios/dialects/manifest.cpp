@@ -82,6 +82,36 @@ class Manifest {
   bool awaits_list_ = false;  // the line before is a key without a value
 };
 
+/// Where a line's text begins, and where it does behind the dashes of items; nothing: a blank line.
+struct Margin {
+  std::size_t text = std::string::npos, key = std::string::npos;
+};
+Margin margin_of(const std::string& line) {
+  return {line.find_first_not_of(" \t\r"), line.find_first_not_of(" \t\r-")};
+}
+
+/// For each line the number of the map with a key `image` that it is of, from 1; 0: of none.
+std::vector<int> containers_of_lines(const std::string& text) {
+  std::vector<Margin> lines;
+  for (const std::string& line : split(text, '\n')) lines.push_back(margin_of(line));
+  std::vector<int> out(lines.size());
+  int number = 0;
+  for (const YamlKey& key : yaml_keys(text)) {
+    if (key.name != "image") continue;
+    ++number;
+    const auto ends = [&](std::size_t i) { return lines[i].text < key.indent; };
+    const auto image = static_cast<std::size_t>(key.line - 1);
+    std::size_t first = image;
+    while (first > 0 && !ends(first) && !ends(first - 1)) --first;
+    const bool begins = first > 0 && !ends(first) && lines[first - 1].key == key.indent;
+    for (std::size_t i = begins ? first - 1 : first; i < lines.size(); ++i) {
+      if (i > image && ends(i)) break;
+      out[i] = number;
+    }
+  }
+  return out;
+}
+
 /// Ways to start an image: FROM NAME, and CMD of its own.
 bool is_dockerfile(const std::string& text) {
   bool from = false, starts = false;
@@ -103,6 +133,16 @@ bool is_manifest(const std::string& text) {
 
 std::string without_items(const std::string& text) {
   return is_manifest(text) ? Manifest().words_of(text) : text;
+}
+
+std::vector<ShellWord> words_of_container(std::vector<ShellWord> words, const std::string& manifest,
+                                          const StartedProgram& program, const std::string& file) {
+  const std::vector<int> containers = containers_of_lines(manifest);
+  for (ShellWord& word : words) {
+    const int container = containers[static_cast<std::size_t>(word.line - 1)];
+    word.commands = container == 0 ? std::vector<int>() : std::vector{container};
+  }
+  return words_of_program(std::move(words), program, file);
 }
 
 }  // namespace plait

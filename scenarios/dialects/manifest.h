@@ -3,6 +3,9 @@
 // as items of a list or as one text.
 
 #include <string>
+#include <vector>
+
+#include "scenarios/dialects/program_words.h"
 
 namespace plait {
 
@@ -10,5 +13,9 @@ bool is_manifest(const std::string& text);
 /// Its text as a shell would have it: an item of a list is a word without its dash, bracket and
 /// comma. Lines stay where they are. Any other text is itself.
 std::string without_items(const std::string& text);
+/// Of a manifest's words (without_items) those of the container that starts the program and of no
+/// container; all where none does. Throws InputError D004 where several do, with different words.
+std::vector<ShellWord> words_of_container(std::vector<ShellWord> words, const std::string& manifest,
+                                          const StartedProgram& program, const std::string& file);
 
 }  // namespace plait

@@ -29,12 +29,12 @@ using Tree = ScenarioTree::Node;
 
 class Merge {
  public:
-  Merge(const Imported& imported, const std::string& file, const BaseScenario& base)
-      : imported_(imported), file_(file), base_(base) {
+  Merge(const Imported& imported, const std::string& file, const BaseScenario& base,
+        ScenarioTree tree)
+      : imported_(imported), file_(file), base_(base), tree_(std::move(tree)) {
     const bool new_one = base.text.empty();
-    tree_.root = new_one ? Tree::object() : Tree::parse(base.text, nullptr, true, true);
-    tree_.root["comment"] = fmt::format(
-        "Imported from {}{}.", file, new_one ? "" : fmt::format(", the rest from {}", base.file));
+    const std::string rest = new_one ? "" : ", the rest from " + base.file;
+    tree_.root["comment"] = fmt::format("Imported from {}{}.", file, rest);
     tree_.root.erase("name");
     const bool trains = tree_.root.contains("workload") || tree_.root.contains("training");
     serves_ = tree_.root.contains("serving") || (imported.serves && !trains);
@@ -102,10 +102,8 @@ class Merge {
     const auto need = [&](const char* path) {
       if (find(path) == nullptr) missing.emplace_back(path);
     };
-    if (!names_model()) {
-      for (const char* key : {"model.layers", "model.hidden", "model.heads", "model.vocab"}) {
-        need(key);
-      }
+    for (const char* key : {"model.layers", "model.hidden", "model.heads", "model.vocab"}) {
+      if (!names_model()) need(key);
     }
     if (!serves_) need("workload.sequence_length");
     if (!serves_ && !infers_global_batch()) need("workload.global_batch");
@@ -160,17 +158,19 @@ class Merge {
                                            length->get<std::int64_t>()}));
   }
 
-  /// One stage has no schedule, unless its passes take turns, and there may be no ZeRO++.
+  /// One stage has no schedule, unless its passes take turns; there may be no ZeRO++, and no ranks
+  /// that split a layer, as the base's did.
   void leave_out_what_is_idle() {
+    Tree& strategy = tree_.root["strategy"];
     const Tree* all = find("strategy.zero_plus_plus");
-    const bool none =
-        all != nullptr && std::ranges::all_of(*all, [](const Tree& v) { return v == false; });
-    if (none) tree_.root["strategy"].erase("zero_plus_plus");
-    const Tree *chunks = find("strategy.pipeline.chunks"),
-               *overlap = find("strategy.pipeline.exchange_overlap");
-    const bool takes_turns = overlap != nullptr && *overlap == "passes";
-    const bool one_chunk = chunks != nullptr && *chunks == 1;
-    if (size("pp") == 1 && one_chunk && !takes_turns) tree_.root["strategy"].erase("pipeline");
+    const auto is_no = [](const Tree& v) { return v == false; };
+    if (all && std::ranges::all_of(*all, is_no)) strategy.erase("zero_plus_plus");
+    const bool whole = size("tp") == 1 && !find("strategy.stage_tp") && !imported_.keeps_ranks;
+    if (whole && find("strategy.sequence_parallel")) strategy["sequence_parallel"] = false;
+    const Tree* chunks = find("strategy.pipeline.chunks");
+    const Tree* turns = find("strategy.pipeline.exchange_overlap");
+    const bool one_chunk = chunks && *chunks == 1 && !(turns && *turns == "passes");
+    if (size("pp") == 1 && one_chunk) strategy.erase("pipeline");
   }
 
   /// What parse_scenario says of it points at the line that said so, of the file or the base.
@@ -309,8 +309,8 @@ class Merge {
   }
 
   std::int64_t steps() const {
-    const Given& g = imported_.accumulation;
-    return g.value.empty() ? 0 : std::stoll(g.value);
+    const std::string& n = imported_.accumulation.value;
+    return n.empty() ? 0 : std::stoll(n);
   }
   bool infers_global_batch() const {
     return steps() > 0 && given("workload.micro_batch") != nullptr;
@@ -381,8 +381,9 @@ std::string scenario_json(const Imported& imported, const std::string& file,
                           const BaseScenario& base, const std::string& folder,
                           std::vector<std::string>* warnings) {
   if (!base.text.empty()) check_base(base);
-  const Imported counted = in_nodes(imported, base);
-  Merge merge(counted, file, base);
+  ScenarioTree tree = tree_of(base);
+  const Imported counted = in_nodes(imported, tree);
+  Merge merge(counted, file, base, std::move(tree));
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();
   merge.move_path("model.hf_config", from, folder);
   merge.move_path("calibration", from, folder);

@@ -78,7 +78,7 @@ void refuse_two(const std::vector<ShellWord>& words, const std::vector<std::size
     if (texts_with(words, first) == texts_with(words, other)) continue;
     throw InputError(
         {"D004",
-         fmt::format("the script starts {} in line {} and, with other options, in line {}",
+         fmt::format("the file starts {} in line {} and, with other options, in line {}",
                      program.name, first.line, other.line),
          {file, other.line, 0, ""},
          "one command that starts it",

@@ -1,7 +1,6 @@
 #include "scenarios/dialects/shell_command.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "scenarios/dialects/shell_tests.h"
@@ -21,8 +20,7 @@ void ShellCommand::begin(const ShellWord& word, bool broken, bool of_options) {
 }
 
 bool stands_alone(const ShellWord& word) {
-  const bool named = is_unset(word) && word.text.size() > 1 &&
-                     std::isdigit(static_cast<unsigned char>(word.text[1])) == 0;
+  const bool named = is_unset(word) && word.text.size() > 1;
   return named || (word.unknown && word.text == kCommand);
 }
 

@@ -287,14 +287,16 @@ class Reader {
     while (!inner.in_.ends()) inner.piece(out);
   }
 
-  /// $NAME, ${NAME...}, $((expression)), $[expression], $(command).
+  /// $NAME, $1, ${NAME...}, $((expression)), $[expression], $(command).
   void expand(ShellWord& out) {
     ++expansions_;
     in_.step();
     const char open = in_.next();
     if (open == '(' || open == '[') return take_command(out);
     if (open == '{') in_.step();
-    const std::string name = in_.name(), rest = open == '{' ? in_.braced() : "";
+    const bool one_digit = open != '{' && std::isdigit(static_cast<unsigned char>(open)) != 0;
+    const std::string name = one_digit ? std::string(1, in_.step()) : in_.name(),  // $19 is ${1}9
+        rest = open == '{' ? in_.braced() : "";
     if (!name.empty()) expanded_.push_back(name);
     has_list_ = has_list_ || variables_.has_list(name);
     fill_in(name, rest, out);

@@ -39,7 +39,8 @@ std::vector<ShellWord> words_of(const std::string& text, const std::string& file
                                 std::vector<std::string>& warnings) {
   if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
   std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
-  if (!is_manifest(text)) words = words_behind_program(std::move(words), program(), file);
+  words = is_manifest(text) ? words_of_container(std::move(words), text, program(), file)
+                            : words_behind_program(std::move(words), program(), file);
   auto named = std::ranges::adjacent_find(words, serves);
   if (named == words.end()) named = std::ranges::find_if(words, names_vllm);
   if (named == words.end()) return with_names(std::move(words), kAliases);

@@ -109,6 +109,16 @@ class Pages(EveryPage, unittest.TestCase):
                                  ".map(e => e.textContent)")
         self.assertIn("16", calls)
 
+    def test_stages_that_are_left_out_are_counted_for_each_candidate(self):
+        self.load("compare-stages")
+        timelines, = self.browser.run(f"return [{DOCUMENT}.timelines.map(t => [t.label, "
+                                      "t.tracks.length, t.stages])]")
+        text = self.browser.run("return document.querySelector('#timeline').textContent")
+        self.assertTrue(any(shown < stages for _, shown, stages in timelines))
+        for label, shown, stages in timelines:
+            said = f"{shown} of {stages} stages of {label}"
+            (self.assertIn if shown < stages else self.assertNotIn)(said, text)
+
     def test_search_counts_the_ops_that_the_document_has(self):
         self.load("run")
         self.browser.type("#timeline-search", "adam")

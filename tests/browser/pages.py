@@ -43,6 +43,8 @@ COMMANDS = {
                 "scenarios/side-by-side/pp.json"],
     "compare-batches": ["compare", "scenarios/tiny/tiny-8xh100.json", "-L",
                         "workload.global_batch=8,64,7"],
+    "compare-stages": ["compare", "scenarios/llama/llama-3.1-70b-64xh100.json", "-L",
+                       "strategy.pp=1,2,4"],
     "compare-pages": ["compare", "{folder}/run.html", "{folder}/run-flow.html"],
     "compare-trainings": ["compare", "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json", "--set",
                           "training.tokens=1e12", "--set", "cluster.price_per_device_hour=2",

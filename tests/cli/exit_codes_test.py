@@ -14,6 +14,8 @@ USAGE_ERRORS = [
     ["run", TINY, "--format", "xml"],
     ["run", TINY, "--color", "blue"],
     ["run", TINY, "-o", "page.html"],
+    ["run", TINY, "--trace", "-"],
+    ["run", TINY, "--html", "-"],
     ["run", TINY, "--set"],
     ["run", TINY, "--set", "strategy.tp"],
     ["run", TINY, "--set", "=2"],
@@ -183,6 +185,25 @@ class ExitCodes(CommandTest):
         text = (SOURCE / "CMakeLists.txt").read_text(encoding="utf-8")
         version = re.search(r"project\(plait VERSION (\S+)", text).group(1)
         self.assertIn(version, plait("version").out)
+
+    def test_errors_name_the_option_that_said_it(self):
+        served = SOURCE / "scenarios" / "systems" / "vllm-llama-3.1-70b.json"
+        for call in (["compare", TINY], ["whatif", TINY], ["search", TINY], ["serve", served]):
+            for field, value in (("strategy.tp", "two"), ("strategy.tq", "2"), ("nodes", "2")):
+                with self.subTest(call, field=field):
+                    said = plait(*call, "-L", f"{field}={value},4").err
+                    self.assertIn(f"(-L {field}={value})", said)
+                    self.assertIn(f"(--set {field}={value})",
+                                  plait(*call, "-L", "cluster.nodes=1",
+                                        "--set", f"{field}={value}").err)
+
+    def test_sizes_that_do_not_multiply_point_at_the_one_of_the_command_line(self):
+        file = SOURCE / "scenarios" / "llama" / "llama-3.1-70b-64xh100.json"
+        for size in ("strategy.tp=5", "strategy.pp=3", "cluster.nodes=3", "strategy.dp=3"):
+            with self.subTest(size):
+                field = size.split("=")[0]
+                self.assertIn(f"--> {field} (--set {size})",
+                              plait("run", file, "--set", size).err)
 
 
 # A device with next to no memory.

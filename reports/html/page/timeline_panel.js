@@ -228,13 +228,20 @@ function timelineTable(panel) {
     [{title: 'op'}, {title: 'timeline'}, {title: 'rank', number: true}, {title: 'spans', number: true}, {title: 'time', number: true}], rows);
 }
 
+/// Of many stages as many are shown as a page holds the spans of.
+function stagesLeftOut(timeline) {
+  const shown = timeline.tracks.length, stages = timeline.stages;
+  if (shown >= stages) return '';
+  const some = shown > 1 ? ', among them the first and the fullest' : '';
+  const whose = doc.timelines.length > 1 ? ` of ${timeline.label}` : '';
+  return `${shown} of ${stages} stages${whose}${some}, `;
+}
+
 function timelineSection() {
   if (!doc.timelines?.length) return null;
   const panel = new TimelinePanel(doc.timelines);
   const spans = panel.all.reduce((n, lane) => n + lane.start.length, 0);
-  const shown = doc.timelines[0].tracks.length, stages = doc.timelines[0].stages;
-  const some = shown > 1 ? ', among them the first and the fullest' : '';
-  const which = shown < stages ? `${shown} of ${stages} stages${some}, ` : '';
+  const which = doc.timelines.map(stagesLeftOut).join('');
   const holder = el('details', {}, el('summary', {}, 'The same as a table'));
   holder.addEventListener('toggle', () => {
     if (holder.children.length === 1) holder.append(...timelineTable(panel).filter(Boolean));

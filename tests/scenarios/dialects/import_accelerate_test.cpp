@@ -28,6 +28,15 @@ tpu_env: []
   EXPECT_FALSE(kept.strategy.fsdp.reshard_after_forward);
 }
 
+TEST(ImportAccelerate, RanksThatSplitNoLayerHaveNoSequenceToShare) {
+  const Scenario s = imported(Dialect::kAccelerate, "distributed_type: MULTI_GPU\n", R"({
+      "model": "tiny", "cluster": "hgx-h100",
+      "workload": {"sequence_length": 64, "global_batch": 64},
+      "strategy": {"tp": 8, "sequence_parallel": true}})");
+  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 1);
+  EXPECT_FALSE(s.strategy.sequence_parallel);
+}
+
 // dataclasses.py, FullyShardedDataParallelPlugin: where no strategy is named FSDP1 takes it from
 // there, and FSDP2 has a switch there.
 TEST(ImportAccelerate, TheFirstVersionsStrategyMayBeUnderTheSecondsKey) {

@@ -68,7 +68,7 @@ TEST(ProgramWords, TwoServersAreNamed) {
     ADD_FAILURE() << "accepted";
   } catch (const InputError& e) {
     EXPECT_EQ(e.text().problem,
-              "the script starts vLLM in line 1 and, with other options, in line 2");
+              "the file starts vLLM in line 1 and, with other options, in line 2");
   }
 }
 

@@ -70,12 +70,13 @@ TEST(ShellUses, OptionsThatNoScriptSaysAreNamed) {
   EXPECT_EQ(nothing_in("run --seq-length 64 --log-throughput \\\n $MORE"), "$MORE (line 2)\n");
   EXPECT_EQ(nothing_in("A=(--seq-length 64 $MORE)\nrun $SCRIPT ${A[@]}"),
             "$SCRIPT (line 2), $MORE (line 1)\n");
+  EXPECT_EQ(nothing_in(run + "$1 ${19}"), "$1 (line 1), $19 (line 1)\n");
 }
 
 TEST(ShellUses, WhatIsNoOptionIsNotNamed) {
   const std::string run = "run --seq-length 64 ";
   for (const char* more : {"--save $PATH", "--data-path \"$A\" \"$B\"", "\"$@\"", "> $LOG",
-                           "\nmkdir -p $LOGS\ncd $HOME_OF_IT", "${1}"}) {
+                           "\nmkdir -p $LOGS\ncd $HOME_OF_IT"}) {
     EXPECT_EQ(nothing_in(run + more), "") << more;
   }
 }
@@ -90,6 +91,7 @@ TEST(ShellUses, WhatAShellIsToRunIsOfTheCommand) {
 TEST(ShellUses, ParametersMayBeSetInTheScript) {
   EXPECT_EQ(script_words("set -- a 8 $B\nTP=${2}\nrun --tp $TP --c $1 --d $4"),
             " set -- a 8 $B run --tp 8 --c a --d $4");
+  EXPECT_EQ(script_words("set -- 4 8\nrun --tp $19 --c ${2}x"), " set -- 4 8 run --tp 49 --c 8x");
 }
 
 TEST(ShellUses, SlurmSetsWhatTheHeadSays) {

@@ -103,6 +103,28 @@ TEST(VllmManifest, JsonIsOneWord) {
   EXPECT_EQ(s.serving->speculation.tokens, 2);
 }
 
+/// A container as kubectl writes one, its keys in order of the alphabet.
+std::string container(const std::string& name, const std::string& image, const std::string& args) {
+  return "      - args:\n        - --tensor-parallel-size\n        - \"" + args +
+         "\"\n        image: " + image + "\n        name: " + name + "\n";
+}
+
+TEST(VllmManifest, OneContainerIsRead) {
+  const std::string base = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100"})",
+                    top = "kind: Pod\nspec:\n    containers:\n",
+                    small = container("a", "vllm/vllm-openai:v1", "2"),
+                    large = container("b", "vllm/vllm-openai:v1", "4"),
+                    other = container("c", "mine/proxy:1", "8");
+  EXPECT_EQ(refusal(Dialect::kVllm, top + small + large, base), "D004 line 12");
+  for (const std::string& text : {top + small + other, top + other + small}) {
+    EXPECT_EQ(imported(Dialect::kVllm, text, base).strategy.mesh[Axis::kTp], 2);
+  }
+  const std::string composed =
+      "services:\n  a:\n    image: vllm/vllm-openai:v1\n    command: --tensor-parallel-size 2\n"
+      "  b:\n    image: vllm/vllm-openai:v1\n    command: --tensor-parallel-size 4\n";
+  EXPECT_EQ(refusal(Dialect::kVllm, composed, base), "D004 line 6");
+}
+
 TEST(VllmManifest, ADockerfileHasACommand) {
   const std::string file =
       "FROM  vllm/vllm-openai:latest\nENV A=1\nEXPOSE 8000\nCMD [\"--model\", "
