@@ -330,6 +330,7 @@ constexpr std::array kFamilies = {
     HfFamily{"exaone", read_exaone},
     HfFamily{"exaone4", read_exaone4},
     HfFamily{"hunyuan_v1_dense", read_hunyuan},
+    HfFamily{"hunyuan_v1_moe", read_hunyuan_moe, true},
     HfFamily{"ernie4_5", read_ernie},
     HfFamily{"ernie4_5_moe", read_ernie_moe, true},
     HfFamily{"chatglm", read_chatglm},

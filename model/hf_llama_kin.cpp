@@ -36,6 +36,25 @@ std::int64_t pattern_length(HfReader& config) {
   return static_cast<std::int64_t>(letters.size());
 }
 
+/// A number, or a list of one for each layer, all of them the same.
+std::int64_t size_of_all_layers(HfReader& config, const char* name, std::int64_t limit,
+                                std::int64_t fallback) {
+  const Json* value = config.peek(name);
+  if (value == nullptr || !value->is(Json::Kind::kList))
+    return config.size({name}, limit, fallback);
+  config.take({name});
+  std::int64_t same = 0;
+  for (const Json* of_layer : value->children()) {
+    const std::int64_t n = of_layer->is(Json::Kind::kInteger) ? of_layer->integer() : 0;
+    const bool first = of_layer == value->children().front();
+    if (n < 1 || n > limit || (!first && n != same))
+      refuse_config(*value, "a list of layers that differ is");
+    same = n;
+  }
+  if (same == 0) refuse_config(*value, "an empty list of layers is");
+  return same;
+}
+
 void refuse_flag(HfReader& config, const char* name, bool usual, const char* what) {
   const Json* key = config.take({name});
   const bool other = key != nullptr && key->is(Json::Kind::kBool) && key->boolean() != usual;
@@ -151,6 +170,22 @@ Model read_hunyuan(HfReader& config) {
   refuse_flag(config, "use_cla", false, "attention to the keys of another layer is");
   for (const char* name :
        {"attention_head_dim", "use_rotary_pos_emb", "add_classification_head", "eod_token_id"})
+    config.take({name});
+  return m;
+}
+
+/// All layers have experts, and one or more MLPs as wide as intermediate_size that every token sees
+/// (vllm/model_executor/models/hunyuan_v1.py, HunYuanSparseMoeBlock).
+Model read_hunyuan_moe(HfReader& config) {
+  Model m = read_hunyuan(config);
+  m.experts = size_of_all_layers(config, "num_experts", kMaxExperts, 1);
+  m.experts_per_token = size_of_all_layers(config, "moe_topk", m.experts, 1);
+  m.expert_ffn_hidden =
+      size_of_all_layers(config, "moe_intermediate_size", kMaxWidth, m.ffn_hidden);
+  m.shared_ffn_hidden =
+      m.ffn_hidden * size_of_all_layers(config, "num_shared_expert", kMaxExperts, 1);
+  for (const char* name : {"use_mixed_mlp_moe", "moe_drop_tokens",
+                           "moe_random_routing_dropped_token", "moe_layer_num_skipped"})
     config.take({name});
   return m;
 }

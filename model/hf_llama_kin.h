@@ -17,6 +17,8 @@ Model read_baichuan(HfReader& config);
 Model read_exaone(HfReader& config);
 Model read_exaone4(HfReader& config);
 Model read_hunyuan(HfReader& config);
+/// Hunyuan-A13B.
+Model read_hunyuan_moe(HfReader& config);
 Model read_ernie(HfReader& config);
 Model read_ernie_moe(HfReader& config);
 /// ChatGLM2, ChatGLM3 and GLM-4 as their makers wrote them.

@@ -93,6 +93,20 @@ TEST(HfLlamaKin, ReadsHunyuanWithNormsOfHeads) {
   EXPECT_EQ(refusal(keys + R"(, "use_cla": true})").where.path, "use_cla");
 }
 
+// tencent/Hunyuan-A13B-Instruct: 80 billion parameters, 13 of which a token meets.
+TEST(HfLlamaKin, ReadsHunyuanWithAListOfNumbersForItsLayers) {
+  const std::string keys = R"({"model_type": "hunyuan_v1_moe", "hidden_size": 4096,
+      "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+      "head_dim": 128, "intermediate_size": 3072, "vocab_size": 128167,
+      "tie_word_embeddings": true, "num_experts": 64, "num_shared_expert": [1, 1],
+      "moe_topk": [8, 8], "moe_intermediate_size": )";
+  const Model m = imported(keys + "[3072, 3072]}");
+  EXPECT_NEAR(billions(m), 80.4, 0.1);
+  EXPECT_NEAR(static_cast<double>(count_parameters(m).active(m)), 13e9, 0.5e9);
+  EXPECT_EQ(refusal(keys + "[3072, 1536]}").where.path, "moe_intermediate_size");
+  EXPECT_EQ(refusal(keys + "[]}").code, "M004");
+}
+
 // baidu/ERNIE-4.5-0.3B-PT, whose shape the class defaults are, and -21B-A3B-PT.
 TEST(HfLlamaKin, ReadsErniesWithAndWithoutExperts) {
   EXPECT_NEAR(billions(imported(R"({"model_type": "ernie4_5"})")), 0.36, 0.005);
