@@ -1,5 +1,5 @@
 // config.json of decoders with LayerNorm: gated MLPs, and those that state their sizes otherwise.
-// Keys and values are the published ones; counts are those that model cards give.
+// Sizes are the named models'; counts are those that model cards give, to which they add up.
 #include "tests/model/hf_configs.h"
 
 namespace plait::hf_gated_gpts_test {

@@ -1,5 +1,5 @@
-// config.json of models with Llama's layers under other names. Keys and values are the published
-// ones; counts are those that model cards give.
+// config.json of models with Llama's layers under other names. Sizes are the named models';
+// counts are those that model cards give, to which they add up.
 #include "tests/model/hf_configs.h"
 
 namespace plait::hf_llama_kin_test {
@@ -67,7 +67,7 @@ TEST(HfLlamaKin, SmallExaoneSeesAllTokens) {
   EXPECT_EQ(m.windowed_layers(), 0);
 }
 
-// Keys of EXAONE 3, whose layers have a name of their own.
+// Keys of EXAONE 3, whose layers have a name of their own; the sizes are no published model's.
 TEST(HfLlamaKin, ExaoneThreeCallsItsLayersNumLayers) {
   const ImportedModel got = import_hf_config(R"({"model_type": "exaone",
       "activation_function": "silu", "attention_dropout": 0.0, "embed_dropout": 0.0,
