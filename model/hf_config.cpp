@@ -118,12 +118,26 @@ void refuse_other_networks(HfReader& config, const HfFamily& family) {
 struct Unplanned {
   std::string_view name, what;
 };
-constexpr std::string_view kPlainLayerNorm = "LayerNorm without a bias is";
+constexpr std::string_view kSeesImages = "attention of some layers to images is";
+constexpr std::string_view kNestedGemma =
+    "a residual stream of several parts with embeddings in each layer is";
+constexpr std::string_view kLightning = "lightning attention, whose states decay by head, is";
 constexpr std::array kUnplanned = {
     Unplanned{"kimi_linear", "Kimi delta attention, whose states decay column by column, is"},
-    Unplanned{"cohere", kPlainLayerNorm},
-    Unplanned{"cohere2", kPlainLayerNorm},
     Unplanned{"deepseek_v32", "attention to tokens that an indexer chooses is"},
+    Unplanned{"mllama", kSeesImages},
+    Unplanned{"mllama_text_model", kSeesImages},
+    Unplanned{"gemma3n", kNestedGemma},
+    Unplanned{"gemma3n_text", kNestedGemma},
+    Unplanned{"jamba", "the state-space mixer of the first Mamba is"},
+    Unplanned{"arctic", "a mixture of experts beside an MLP with a residual sum of its own is"},
+    Unplanned{"minimax", kLightning},
+    Unplanned{"minimax_text_01", kLightning},
+    Unplanned{"minimax_m1", kLightning},
+    Unplanned{"olmo", "LayerNorm without weights is"},
+    Unplanned{"nemotron-nas", "layers that differ in width from each other are"},
+    Unplanned{"phi3small", "attention to blocks of tokens is"},
+    Unplanned{"falcon_h1", "attention and a state-space mixer side by side are"},
 };
 
 void refuse_unplanned(const Json& type) {

@@ -3,8 +3,7 @@
 // hf_families.h names. Missing keys take the defaults of the family's configuration class in
 // `transformers`. What the model description has no word for is left out in silence (token ids,
 // constants of norms and rotations), listed (sliding windows, how experts are scored) or, when it
-// changes the work or the parameters, refused (experts or latent attention in another family,
-// ALiBi).
+// changes the work or the parameters, refused (experts or latent attention in another family).
 
 #include <cstdint>
 #include <optional>

@@ -11,9 +11,11 @@
 #include "core/error.h"
 #include "model/hf_delta_nets.h"
 #include "model/hf_encoders.h"
+#include "model/hf_gated_gpts.h"
 #include "model/hf_gpts.h"
 #include "model/hf_hybrids.h"
 #include "model/hf_llama4.h"
+#include "model/hf_llama_kin.h"
 #include "model/hf_olmos.h"
 #include "model/hf_parts.h"
 #include "model/hf_windows.h"
@@ -39,15 +41,6 @@ Model read_llama_biases(HfReader& config, const LlamaDefaults& defaults) {
 
 Model read_llama(HfReader& config) {
   return read_llama_biases(config, {32000, 4096, 11008, 32, 32, 0, 2048});
-}
-
-/// Its multipliers of embedding, attention, branches and logits change no shape, and no kernel's
-/// time.
-Model read_granite(HfReader& config) {
-  for (const char* name :
-       {"embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"})
-    config.take({name});
-  return read_llama(config);
 }
 
 Model read_mistral(HfReader& config) {
@@ -105,6 +98,8 @@ Model read_qwen2_vl(HfReader& config) {
 /// One matrix for queries, keys and values and one for gate and up, which is how all are planned.
 Model read_phi3(HfReader& config) {
   Model m = read_llama_shape(config, {32064, 3072, 8192, 32, 32, 0, 4096});
+  if (config.peek("partial_rotary_factor") != nullptr)  // Phi-4-mini
+    read_partial_rotation(m, config, {"partial_rotary_factor"}, 1);
   read_windows(m, config, {});
   return m;
 }
@@ -325,7 +320,22 @@ constexpr std::array kFamilies = {
     HfFamily{"olmo2", read_olmo2},
     HfFamily{"olmo3", read_olmo3},
     HfFamily{"granite", read_granite},
+    HfFamily{"granitemoe", read_granite_moe, true},
+    HfFamily{"grok-1", read_grok, true},
     HfFamily{"phi3", read_phi3},
+    HfFamily{"internlm", read_internlm2},
+    HfFamily{"internlm2", read_internlm2},
+    HfFamily{"internlm3", read_internlm3},
+    HfFamily{"baichuan", read_baichuan},
+    HfFamily{"exaone", read_exaone},
+    HfFamily{"exaone4", read_exaone4},
+    HfFamily{"hunyuan_v1_dense", read_hunyuan},
+    HfFamily{"hunyuan_v1_moe", read_hunyuan_moe, true},
+    HfFamily{"ernie4_5", read_ernie},
+    HfFamily{"ernie4_5_moe", read_ernie_moe, true},
+    HfFamily{"chatglm", read_chatglm},
+    HfFamily{"glm", read_glm},
+    HfFamily{"glm4", read_glm4},
     HfFamily{"gemma", read_gemma1},
     HfFamily{"gemma2", read_gemma2},
     HfFamily{"gemma3", read_gemma3},
@@ -340,6 +350,13 @@ constexpr std::array kFamilies = {
     HfFamily{"bloom", read_bloom},
     HfFamily{"opt", read_opt},
     HfFamily{"starcoder2", read_starcoder2},
+    HfFamily{"mpt", read_mpt},
+    HfFamily{"nemotron", read_nemotron},
+    HfFamily{"stablelm", read_stablelm},
+    HfFamily{"cohere", read_cohere},
+    HfFamily{"cohere2", read_cohere2},
+    HfFamily{"phimoe", read_phimoe, true},
+    HfFamily{"dbrx", read_dbrx, true},
     HfFamily{"mixtral", read_mixtral, true},
     HfFamily{"olmoe", read_olmoe, true},
     HfFamily{"llama4", read_llama4, true},

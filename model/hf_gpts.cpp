@@ -180,4 +180,60 @@ Model read_starcoder2(HfReader& config) {
   return m;
 }
 
+/// Norms have no biases where nothing has.
+Model read_mpt(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50368);
+  m.hidden = config.size({"d_model"}, kMaxWidth, 2048);
+  m.layers = config.size({"n_layers"}, kMaxLayers, 24);
+  m.heads = config.size({"n_heads"}, kMaxHeads, 16);
+  m.ffn_hidden = m.hidden * config.size({"expansion_ratio"}, kMaxHeads, 4);
+  m.max_positions = config.size({"max_seq_len"}, kMaxPositions, 2048);
+  read_head_dim(m, config);
+  HfReader attention = config.inside("attn_config");
+  const bool one_group =
+      attention.word({"attn_type"}, "multihead_attention") == "multiquery_attention";
+  m.kv_heads = attention.size({"kv_n_heads"}, kMaxHeads, one_group ? 1 : m.heads);
+  const bool linear = attention.flag({"alibi"}, true), rotated = attention.flag({"rope"}, false);
+  m.positions = rotated  ? PositionKind::kRotary
+                : linear ? PositionKind::kNone
+                         : PositionKind::kLearned;
+  for (const char* name : {"clip_qkv", "qk_ln", "qk_gn", "sliding_window_size"}) {
+    const Json* key = attention.take({name});
+    const bool off = key == nullptr || key->is(Json::Kind::kNull) ||
+                     (key->is(Json::Kind::kBool) && !key->boolean()) ||
+                     (key->is(Json::Kind::kInteger) && key->integer() <= 0);
+    if (!off) refuse_config(*key, "attention that clips, normalises or windows here is");
+  }
+  const bool plain = config.flag({"no_bias"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = !plain;
+  if (plain) assume_norm_biases(config);
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.dropout = config.probability({"resid_pdrop"}, 0);
+  const double of_attention = attention.probability({"attn_pdrop"}, 0);
+  if (of_attention != m.dropout) m.attention_dropout = of_attention;
+  for (const char* name :
+       {"emb_pdrop", "embedding_fraction", "init_config", "init_device", "learned_pos_emb",
+        "logit_scale", "norm_type", "tokenizer_name", "verbose"})
+    config.take({name});
+  return m;
+}
+
+/// LayerNorm with one added to its weights.
+Model read_nemotron(HfReader& config) {
+  Model m = read_gpt_sizes(config, {256000, 6144, 24576, 32, 48, 4096});
+  m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads, m.heads);
+  if (config.peek("head_dim") == nullptr && config.peek("kv_channels") != nullptr)
+    m.head_dim = config.size({"kv_channels"}, kMaxHeads, m.head_dim);
+  config.take({"kv_channels"});
+  m.activation = read_activation(config, {"hidden_act"}, "relu2");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
+  m.mlp_bias = config.flag({"mlp_bias"}, false);
+  read_partial_rotation(m, config, {"partial_rotary_factor", "partial_rotary_percent"}, 0.5);
+  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
+  config.take({"norm_eps"});
+  return m;
+}
+
 }  // namespace plait::hf

@@ -14,5 +14,8 @@ Model read_falcon(HfReader& config);
 Model read_bloom(HfReader& config);
 Model read_opt(HfReader& config);
 Model read_starcoder2(HfReader& config);
+Model read_mpt(HfReader& config);
+/// Nemotron-4 and Minitron.
+Model read_nemotron(HfReader& config);
 
 }  // namespace plait::hf

@@ -73,6 +73,10 @@ void read_partial_rotation(Model& m, HfReader& config, HfReader::Names names, do
   m.rope_head_dim = rotated == m.head_dim ? 0 : rotated;
 }
 
+void assume_norm_biases(HfReader& config) {
+  config.assume("biases of LayerNorm", "counted, which this family has not");
+}
+
 Model layer_norm_model() {
   Model m;
   m.norm = NormKind::kLayerNorm;

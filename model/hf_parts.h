@@ -30,6 +30,9 @@ void read_head_dim(Model& m, HfReader& config);
 /// What positions rotate of a head, as a part of it: at the top, under one of these names, or as
 /// the first of them in `rope_parameters`. After the head's size is known.
 void read_partial_rotation(Model& m, HfReader& config, HfReader::Names names, double fallback);
+/// Notes that the family's LayerNorm has no biases, where a plan counts them: one number in ten
+/// thousand of a large model's parameters.
+void assume_norm_biases(HfReader& config);
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX, Falcon and BERT have them.
 Model layer_norm_model();
 

@@ -52,6 +52,12 @@ HfReader::HfReader(const Json& root) : root_(root) {
   scopes_.push_back(&root);
 }
 
+HfReader HfReader::inside(std::string_view name) {
+  static const JsonDocument kEmpty = parse_json("{}", "");
+  const Json* object = take({name});
+  return HfReader(object == nullptr ? kEmpty.root() : *object);
+}
+
 const Json* HfReader::peek(std::string_view name) const {
   for (const Json* scope : scopes_)
     if (const Json* found = scope->find(name)) return found;

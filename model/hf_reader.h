@@ -28,6 +28,9 @@ class HfReader {
 
   /// This key, wherever it stands, without counting it as used. Else nullptr.
   const Json* peek(std::string_view name) const;
+  /// Reads what stands in the object of this name, which counts as used, or in an empty one. What
+  /// it assumes is not noted here. Throws InputError M001 for any other value.
+  HfReader inside(std::string_view name);
   /// The first of these keys that is present, null or not; it counts as used. Else nullptr.
   const Json* take(Names names);
 

@@ -164,7 +164,9 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
   return s;
 }
 
-/// What --dtype auto comes to, and what is refused: vllm/config/model.py, _resolve_auto_dtype, and
+/// What --dtype auto comes to, and what is refused: vllm/config/model.py, _resolve_auto_dtype, by
+/// which weights in bf16 and in fp32 become the first type of vllm/platforms/cuda.py,
+/// supported_dtypes: bf16 from compute capability 8.0 on, fp16 below; and
 /// vllm/v1/worker/gpu_worker.py, _check_if_gpu_supports_dtype. Layers that are copied to devices
 /// are no server's.
 void resolve_types(const Json& serving, const Device& device, Serving& s,

@@ -81,7 +81,7 @@ class Reading {
   }
 
   /// `alone`: one process is started, however many there are to be (accelerate/commands/launch.py,
-  /// simple_launcher).
+  /// where _validate_launch_command sets multi_gpu by this type alone; simple_launcher).
   void machine(bool alone) {
     machines_ = alone ? 1 : std::max<std::int64_t>(integer("num_machines", 1), 1);
     std::int64_t processes = integer("num_processes", alone ? 1 : 0);

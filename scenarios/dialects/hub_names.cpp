@@ -138,7 +138,8 @@ struct Positions {
 };
 // max_position_embeddings of config.json: Qwen's releases of July 2025 and Qwen3-Coder; Qwen2.5's
 // instructed ones, which reach further by YaRN, to be asked for; Kimi-K2-Instruct-0905;
-// DeepSeek-R1-0528-Qwen3-8B; Qwen2.5-Math; the instructed ones of Llama 4.
+// DeepSeek-R1-0528-Qwen3-8B; Qwen2.5-Math; the instructed ones of Llama 4, for Maverick as in the
+// metadata of a conversion to GGUF (ollama.com/aravhawk/llama4:maverick-q4_K_M, context_length).
 constexpr Positions kPositions[] = {
     {"2507", "qwen3-", 262144},
     {"coder", "qwen3-", 262144},

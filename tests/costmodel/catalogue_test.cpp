@@ -75,9 +75,9 @@ TEST(Catalogue, EveryMachineHasACostForEverything) {
 
 // Products of these were measured; what is said of any other GPU is from its data sheet.
 TEST(Catalogue, OnlyMeasuredGpusHaveFittedProducts) {
-  const std::set<std::string> measured = {"a100-40-sxm",  "a100-80-sxm", "a100-40-pcie",
-                                          "a100-80-pcie", "a800-80-sxm", "h100-sxm",
-                                          "h100-96-sxm",  "h800-sxm",    "b200"};
+  const std::set<std::string> measured = {
+      "a100-40-sxm",  "a100-80-sxm", "a100-40-pcie", "a100-80-pcie", "a800-80-sxm",
+      "a800-80-pcie", "h100-sxm",    "h100-96-sxm",  "h800-sxm",     "b200"};
   MatMul product;
   product.m = product.n = product.k = 4096;
   product.in = product.out = DType::kFp16;

@@ -116,7 +116,12 @@ TEST(PublishedWords, OfDevices) {
   EXPECT_EQ(device_called("A100-40G"), "a100-40-sxm");
   EXPECT_EQ(device_called("8xH100"), "h100-sxm");
   EXPECT_EQ(device_called("A6000"), "rtx-a6000");
-  EXPECT_EQ(device_called("A800-40GB"), "a800-80-sxm") << "the catalogue has one A800";
+  EXPECT_EQ(device_called("A800-40GB"), "a800-80-sxm") << "no A800 of the catalogue has 40 GB";
+  EXPECT_EQ(device_called("Tesla V100-PCIE-32GB"), "v100-pcie-32");
+  EXPECT_EQ(device_called("V100S 32GB"), "v100s-pcie-32");
+  EXPECT_EQ(device_called("A800 80GB PCIe"), "a800-80-pcie");
+  EXPECT_EQ(device_called("H800 PCIe"), "h800-pcie");
+  EXPECT_EQ(device_called("V100"), "v100-sxm2-32");
   EXPECT_EQ(device_called("Gaudi 2"), "");
   EXPECT_EQ(node_with("mi300x"), "mi300x-8");
   EXPECT_EQ(node_with("l40s"), "pcie-8");

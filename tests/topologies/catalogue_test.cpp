@@ -181,8 +181,9 @@ TEST(Catalogue, NvlinksAddUpToTheDataSheets) {
   const std::map<int, double> of_switches = {
       {70, 300}, {80, 600}, {90, 900}, {100, 1800}, {103, 1800}};
   const std::map<std::string, double> others = {
-      {"a800-80-sxm", 400}, {"h800-sxm", 400}, {"h100-pcie", 600},   {"h100-nvl", 600},
-      {"a30", 200},         {"a40", 112.5},    {"rtx-a6000", 112.5}, {"rtx-3090", 112.5}};
+      {"a800-80-sxm", 400}, {"a800-80-pcie", 400}, {"h800-sxm", 400}, {"h800-pcie", 400},
+      {"h100-pcie", 600},   {"h100-nvl", 600},     {"a30", 200},      {"a40", 112.5},
+      {"rtx-a6000", 112.5}, {"rtx-3090", 112.5}};
   for (const Device& d : gpus()) {
     if (d.nvlink_links == 0) continue;
     const auto other = others.find(d.name);
