@@ -41,6 +41,7 @@ std::vector<MatrixCase> gpu_matrix_cases() {
   return cases;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<std::string> strategy_files(const MatrixCase& c) {
   const Strategy& s = c.strategy;
   const bool tp = s.mesh.size_of(kTensorAxes) > 1;
@@ -51,6 +52,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"head_writer.cpp", true},
       {"fit_sizes.cpp", true},
       {"units.cpp", true},
+      {"require_sharding.cpp", true},
       {"optimizer.cpp", true},
       {"autocast.cpp", c.workload.precision.autocast.has_value()},
       {"tensor.cpp", tp},

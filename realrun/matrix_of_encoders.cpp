@@ -15,6 +15,7 @@ void embedding_normed(MatrixCase& c) { c.model.embedding_norm = true; }
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 void encoders(List& l) {
   l.add("one rank, pairs of sequences", bert(), {}, 0, {pairs});
   l.add("dp, small buckets", bert(), {.dp = 4}, 0, {small_buckets});

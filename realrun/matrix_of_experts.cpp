@@ -61,6 +61,7 @@ void experts_split_over_pairs(List& l) {
         {sp, experts_over_pairs, mtp, whole_logits});
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 void experts(List& l) {
   l.add("one rank, pairs of sequences", mixtral(), {}, 0, {pairs});
   l.add("dp", deepseek(), {.dp = 2});

@@ -7,6 +7,7 @@ namespace plait::matrix_changes {
 
 using namespace matrix_models;
 
+// NOLINTNEXTLINE(readability-function-size): a table
 void further_tokens(List& l) {
   l.add("mtp, one rank, pairs of sequences", llama(), {}, 0, {mtp, pairs});
   l.add("mtp of 2, dp, small buckets", llama(), {.dp = 2}, 0, {mtp_of_2, small_buckets});

@@ -44,7 +44,7 @@ bool sums_inputs_of_several(const Model& m, const LowRankAdapters& lora) {
   return other || attention || (m.gated_mlp && !adapts({kUp, kGateHalf, kUpHalf}));
 }
 
-/// Kernels of layers, and of what tensor parallelism puts around them.
+/// Kernels of layers.
 IdleRules of_layer_kernels(const IdleFacts& f) {
   const Kernels& k = f.s.kernels;
   const Model& m = f.s.model;
@@ -52,11 +52,7 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
       m.qkv_bias || m.attention_output_bias || m.mlp_bias || m.output_bias || m.masked_lm_head;
   const bool experts_alone = f.experts && m.shared_ffn_hidden == 0 && m.first_dense_layers == 0 &&
                              m.moe_every == 1 && m.layer_pattern.empty();
-  const bool sums = f.part.tp > 1 && !f.part.sequence_parallel;
-  const bool in_shards =
-      f.part.zero_stage >= 2 && !f.part.fsdp_options.sums_whole(f.part.zero_stage, f.part.pp);
   const bool gated = m.gated_mlp && has_part(m, "-magE");
-  const bool autocasts = f.s.workload.precision.autocast.has_value();
   const bool splits_loss = f.part.tp > 1 && !f.s.strategy.tensor.gather_logits;
   const std::string_view no_gates = "the model has no gated MLP";
   return {
@@ -65,12 +61,6 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
        "experts' gate and up are one product"},
       {"kernels.activation", k.activation != Fusion::kFused && !gated, no_gates},
       {"kernels.clamp", k.clamp != Fusion::kFused && !gated, no_gates},
-      {"kernels.input_sums", k.input_sums != Fusion::kFused && !sums,
-       "no input's gradient is summed over tp"},
-      {"kernels.input_sums",
-       k.input_sums != Fusion::kFused && sums && !sums_inputs_of_several(m, f.s.workload.lora),
-       f.s.workload.lora.any() ? "adapters' gradients come last, and all are summed at once"
-                               : "attention and MLP share an input, whose gradient is summed once"},
       {"kernels.sequence", k.sequence != Fusion::kFused && !f.part.sequence_parallel,
        "sequence_parallel is false"},
       {"kernels.bias", k.bias != Fusion::kFused && !biases, "the model has no biases"},
@@ -86,6 +76,24 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
        "no product is in 8 bits"},
       {"kernels.cross_entropy", k.cross_entropy == Fusion::kSingle && splits_loss,
        "ranks have some of the vocabulary each"},
+  };
+}
+
+/// Of inputs, which tensor parallelism sums, and of weights over microbatches.
+IdleRules of_gradient_sums(const IdleFacts& f) {
+  const Kernels& k = f.s.kernels;
+  const Model& m = f.s.model;
+  const bool sums = f.part.tp > 1 && !f.part.sequence_parallel;
+  const bool in_shards =
+      f.part.zero_stage >= 2 && !f.part.fsdp_options.sums_whole(f.part.zero_stage, f.part.pp);
+  const bool autocasts = f.s.workload.precision.autocast.has_value();
+  return {
+      {"kernels.input_sums", k.input_sums != Fusion::kFused && !sums,
+       "no input's gradient is summed over tp"},
+      {"kernels.input_sums",
+       k.input_sums != Fusion::kFused && sums && !sums_inputs_of_several(m, f.s.workload.lora),
+       f.s.workload.lora.any() ? "adapters' gradients come last, and all are summed at once"
+                               : "attention and MLP share an input, whose gradient is summed once"},
       {"kernels.input_sums", k.input_sums != Fusion::kFused && sums && autocasts,
        "autocast's gradients of inputs are summed in fp32, behind their casts"},
       {"strategy.tensor.overlap",
@@ -123,7 +131,8 @@ IdleRules of_expert_kernels(const IdleFacts& f, const Kernels& written) {
 
 IdleRules idle_kernels(const IdleFacts& f, const Kernels& written) {
   IdleRules out = of_attention_kernels(f);
-  for (const IdleRules& rules : {of_layer_kernels(f), of_expert_kernels(f, written)}) {
+  for (const IdleRules& rules :
+       {of_layer_kernels(f), of_gradient_sums(f), of_expert_kernels(f, written)}) {
     out.insert(out.end(), rules.begin(), rules.end());
   }
   return out;

@@ -10,6 +10,7 @@ Choice<Fusion> fused_eager_or(std::string_view name, Fusion other) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<Kernels>& kernels_table() {
   using K = Kernels;
   const Choice<Fusion> choice{{{"fused", Fusion::kFused}, {"eager", Fusion::kEager}}};

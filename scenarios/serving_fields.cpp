@@ -79,6 +79,7 @@ const Table<Load>& load_table() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<EngineLimits>& engine_table() {
   using E = EngineLimits;
   static const Table<E> table(
@@ -221,6 +222,7 @@ const Table<Slo>& slo_table() {
   return table;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<LayerRule>& layers_table() {
   using R = LayerRule;
   static const Table<R> table(
@@ -273,6 +275,7 @@ const Table<LayerRule>& layers_table() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<Serving>& serving_table() {
   using S = Serving;
   const auto part = [](auto member) {

@@ -34,6 +34,7 @@ const Table<PassProfile>& profile_table() {
   return table;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<PipelineOptions>& pipeline_table() {
   using P = PipelineOptions;
   static const Table<P> table(
@@ -89,6 +90,7 @@ const Table<PipelineOptions>& pipeline_table() {
   return table;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<RecomputeOptions>& recompute_table() {
   using R = RecomputeOptions;
   static const Table<R> table(
@@ -152,6 +154,7 @@ const Table<DataParallelOptions>& data_table() {
   return table;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<FsdpOptions>& fsdp_table() {
   using F = FsdpOptions;
   static const Table<F> table(
@@ -302,6 +305,7 @@ const Table<ParameterServerOptions>& parameter_server_table() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<StrategyPart>& strategy_table() {
   using S = StrategyPart;
   const Int axis{.max = kLargestAxis};

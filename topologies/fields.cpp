@@ -57,6 +57,7 @@ const Table<MeshLink>& mesh_table() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<Device>& device_table() {
   const Sourced<Rate> rate{Rate{}};
   static const Table<Device> table(
@@ -109,6 +110,7 @@ const Table<Device>& device_table() {
   return table;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<NodeSpec>& node_table() {
   static const Table<NodeSpec> table(
       "node",
@@ -159,6 +161,7 @@ const Table<NodeSpec>& node_table() {
   return table;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const Table<Fabric>& fabric_table() {
   static const Table<Fabric> table(
       "fabric",

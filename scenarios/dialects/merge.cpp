@@ -15,6 +15,7 @@
 #include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/hosts.h"
+#include "scenarios/dialects/idle_layout.h"
 #include "scenarios/dialects/lent_devices.h"
 #include "scenarios/dialects/linear_modules.h"
 #include "scenarios/dialects/missing_parts.h"
@@ -57,22 +58,7 @@ class Merge {
       tree_.root["strategy"].erase("dp");
       tree_.root["strategy"].erase("fsdp");
     }
-    for (const Given& g : imported.given) {
-      if (of_another_task(g) || (serves_ && g.by_default && tree_.states(g.path))) continue;
-      if (g.path == "placement.order") tree_.root.erase("placement");
-      note_machine(g);
-      set(g.path, Tree::parse(g.value));
-    }
-    if (!imported.adapted_model.empty() && tree_.root["model"].empty()) {
-      tree_.root["model"] = imported.adapted_model;
-    }
-    if (imported.tokenizer_vocab > 0 && !names_model() && find("model.vocab") == nullptr) {
-      set("model.vocab", imported.tokenizer_vocab);
-    }
-    for (const Imported::OfType& of : imported.by_type) {
-      if (serves_ || of.weights != weights()) continue;
-      for (const Given& g : of.given) set(g.path, Tree::parse(g.value));
-    }
+    set_given();
   }
 
   /// `path` relative to the base's folder -> relative to `to`.
@@ -158,20 +144,7 @@ class Merge {
                                            length->get<std::int64_t>()}));
   }
 
-  /// One stage has no schedule, unless its passes take turns; there may be no ZeRO++, and no ranks
-  /// that split a layer, as the base's did.
-  void leave_out_what_is_idle() {
-    Tree& strategy = tree_.root["strategy"];
-    const Tree* all = find("strategy.zero_plus_plus");
-    const auto is_no = [](const Tree& v) { return v == false; };
-    if (all && std::ranges::all_of(*all, is_no)) strategy.erase("zero_plus_plus");
-    const bool whole = size("tp") == 1 && !find("strategy.stage_tp") && !imported_.keeps_ranks;
-    if (whole && find("strategy.sequence_parallel")) strategy["sequence_parallel"] = false;
-    const Tree* chunks = find("strategy.pipeline.chunks");
-    const Tree* turns = find("strategy.pipeline.exchange_overlap");
-    const bool one_chunk = chunks && *chunks == 1 && !(turns && *turns == "passes");
-    if (size("pp") == 1 && one_chunk) strategy.erase("pipeline");
-  }
+  void leave_out_what_is_idle() { leave_out_idle(tree_, imported_.keeps_ranks); }
 
   /// What parse_scenario says of it points at the line that said so, of the file or the base.
   Scenario check(const std::string& folder) const {
@@ -201,6 +174,26 @@ class Merge {
   std::string text() const { return tree_.root.dump(2) + "\n"; }
 
  private:
+  /// What the file says, over what the base does.
+  void set_given() {
+    for (const Given& g : imported_.given) {
+      if (of_another_task(g) || (serves_ && g.by_default && tree_.states(g.path))) continue;
+      if (g.path == "placement.order") tree_.root.erase("placement");
+      note_machine(g);
+      set(g.path, Tree::parse(g.value));
+    }
+    if (!imported_.adapted_model.empty() && tree_.root["model"].empty()) {
+      tree_.root["model"] = imported_.adapted_model;
+    }
+    if (imported_.tokenizer_vocab > 0 && !names_model() && find("model.vocab") == nullptr) {
+      set("model.vocab", imported_.tokenizer_vocab);
+    }
+    for (const Imported::OfType& of : imported_.by_type) {
+      if (serves_ || of.weights != weights()) continue;
+      for (const Given& g : of.given) set(g.path, Tree::parse(g.value));
+    }
+  }
+
   [[noreturn]] void refuse(InputError::Text told) const {
     const std::string path = told.where.path;
     told.where = {file_, 0, 0, path};

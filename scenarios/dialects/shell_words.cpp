@@ -92,17 +92,14 @@ class Reader {
     in_.leave_line_end();
     const bool target = std::exchange(redirects_, false);
     const std::size_t expansions = expansions_;
-    expanded_.clear();
-    whole_list_ = false;
-    while (!in_.ends() && !ends_word(in_.next())) {
+    expanded_.clear(), whole_list_ = false;
+    for (; !in_.ends() && !ends_word(in_.next()); piece(out)) {
       quoted = quoted || in_.next() == '\'' || in_.next() == '"';
-      piece(out);
     }
     const bool plain = !quoted && expansions == expansions_;
     const bool first = !in_array_ && std::exchange(starts_, false);
     if (!in_array_ && flow_.takes(out, plain, first)) {
-      starts_ = flow_.leads();
-      begins_ = true;
+      starts_ = flow_.leads(), begins_ = true;
       return;
     }
     if (first) begin_command(out);
@@ -125,8 +122,7 @@ class Reader {
     if (in_array_) variables_.add_word(list_, out.text);
     const bool of_words = splits_ || (!quoted && !plain && out.text.find(' ') != std::string::npos);
     if (of_options || of_words) return take_apart(out.text, out.line);
-    out.begins = std::exchange(begins_, false);
-    out.of = list_;
+    out.begins = std::exchange(begins_, false), out.of = list_;
     if (list_.empty()) out.commands = {command_.number};
     out.nothing = !target && (!quoted || whole_list_) && stands_alone(out);
     words_.push_back(std::move(out));

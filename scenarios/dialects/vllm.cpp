@@ -291,10 +291,9 @@ void write(ExportDraft& d) {
   d.say({"workload.precision.weights"});
 }
 
-Imported read(const std::string& text, const std::string& file) {
-  Imported out;
-  Arguments args(words_of(text, file, out.warnings), file, Dashes::kOneOrTwo);
-  out.serves = true;
+namespace {
+
+NamedModel read_model(Arguments& args, Imported& out) {
   const NamedModel model = model_of(args);
   if (!model.preset.empty()) {
     out.give("model", json_quote(model.preset), model.line);
@@ -304,6 +303,16 @@ Imported read(const std::string& text, const std::string& file) {
     out.unknown_model = model.name;
     warn_unread({"the model " + model.name + ", which is no preset"}, out.warnings);
   }
+  return model;
+}
+
+}  // namespace
+
+Imported read(const std::string& text, const std::string& file) {
+  Imported out;
+  Arguments args(words_of(text, file, out.warnings), file, Dashes::kOneOrTwo);
+  out.serves = true;
+  const NamedModel model = read_model(args, out);
   const auto size = [&](const char* option, const char* path) {
     const auto ranks = args.integer(option);
     if (!ranks) return out.give_default(path, "1");

@@ -50,17 +50,7 @@ class StrategyWriter {
     }
     if (p_.tp > 1) out["sequence_parallel"] = splits_sequences();
     out["recompute"] = recompute_of(run_, framework_, recipe_, assumed_);
-    const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
-    if (sends_beside_products(run_, framework_)) out["tensor"] = "weight-grad";
-    if (megatrons || sends_in_pieces(run_, framework_)) {
-      if (recomputes_ops(out["recompute"])) {
-        assumed_.emplace_back("tensor parallelism in pieces: not with recomputation op by op");
-      } else if (has_adapters(run_)) {  // which no plan has beside it (S163)
-        assumed_.emplace_back("tensor parallelism in pieces: not beside adapters");
-      } else {
-        out["tensor"] = "ring";
-      }
-    }
+    add_tensor_overlap(out);
     if (!p_.offload.empty()) out["offload"] = offload_of(p_);
     if (recipe_.overlaps_gradients) {
       out["data"] = {{"overlap", true}, {"overlap_gathers", recipe_.overlaps_gathers}};
@@ -78,6 +68,18 @@ class StrategyWriter {
   }
 
  private:
+  void add_tensor_overlap(JsonObject& out) {
+    const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
+    if (sends_beside_products(run_, framework_)) out["tensor"] = "weight-grad";
+    if (!megatrons && !sends_in_pieces(run_, framework_)) return;
+    if (recomputes_ops(out["recompute"])) {
+      assumed_.emplace_back("tensor parallelism in pieces: not with recomputation op by op");
+    } else if (has_adapters(run_)) {  // which no plan has beside it (S163)
+      assumed_.emplace_back("tensor parallelism in pieces: not beside adapters");
+    } else {
+      out["tensor"] = "ring";
+    }
+  }
   /// That the groups of a record are equal ones of `ranks`.
   void require_groups(std::int64_t ranks) const {
     const std::int64_t group = p_.zero_group;
