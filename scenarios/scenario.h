@@ -1,7 +1,7 @@
 #pragma once
 // scenario.json -> Scenario. One JSON file says what is trained or served, how it is split and on
 // which machine; parts may be named (presets, catalogue) or written out. The format is one table of
-// fields (scenarios/fields.cpp) that drives the reader, the defaults, the JSON Schema and the
+// fields (scenarios/*_fields.cpp) that drives the reader, the defaults, the JSON Schema and the
 // reference page.
 
 #include <memory>
