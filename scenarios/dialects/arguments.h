@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "scenarios/dialects/dialects.h"
-#include "scenarios/dialects/shell_words.h"
+#include "scenarios/dialects/shell/shell_words.h"
 
 namespace plait {
 

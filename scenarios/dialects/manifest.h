@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/dialects/program_words.h"
+#include "scenarios/dialects/shell/program_words.h"
 
 namespace plait {
 

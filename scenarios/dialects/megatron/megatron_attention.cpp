@@ -1,0 +1,67 @@
+// --attention-backend: which of Transformer Engine's kernels attention runs on. `flash` is
+// FlashAttention, `fused` cuDNN's, `unfused` one kernel behind the other, and `auto` whichever of
+// them does what is asked. What each does not do: get_attention_backend of Transformer Engine's
+// transformer_engine/pytorch/attention/dot_product_attention/utils.py.
+#include "plan/refusal.h"
+#include "scenarios/ampere.h"
+#include "scenarios/dialects/megatron/megatron.h"
+
+namespace plait::megatron {
+namespace {
+
+constexpr const char* kAttentionBackend = "--attention-backend";
+
+/// Both fused kernels are of 16 bits, and of devices from compute capability 8.0 on.
+bool can_fuse(const Scenario& s) {
+  return !predates_ampere(s.cluster.device) && size_of(s.workload.precision.weights) == 2;
+}
+
+/// D009: the one that is not fused has no context parallelism.
+void require_fused(const Scenario& s) {
+  const bool narrow = size_of(s.workload.precision.weights) == 2;
+  throw locate(refusal("D009",
+                       narrow ? "Megatron-LM has no context parallelism on devices of compute "
+                                "capability below 8.0"
+                              : "Megatron-LM has no context parallelism in fp32",
+                       narrow ? "strategy.cp" : "workload.precision.weights",
+                       narrow ? "cp = 1, or another device" : "bf16 or fp16, or cp = 1",
+                       "change it: attention that is not fused sees one rank's tokens alone"),
+               s);
+}
+
+/// FlashAttention-2 wants values as wide as keys, which those of latents need not be.
+std::string fused_backend(const Scenario& s) {
+  if (s.kernels.attention == FlashKernel::kCudnn) return "fused";
+  const Model& m = s.model;
+  const bool wide = m.v_head_dim > 0 && m.v_head_dim != m.head_dim;
+  return wide ? "auto" : "flash";
+}
+
+}  // namespace
+
+void write_attention(ExportDraft& d) {
+  const Scenario& s = d.scenario;
+  const bool wanted = s.workload.flash_attention, can = can_fuse(s);
+  const bool several = s.strategy.mesh.size_of(kContextAxes) > 1;
+  if (several && !can) require_fused(s);
+  const bool fused = several || (wanted && can);
+  const std::string backend = fused ? fused_backend(s) : "unfused";
+  d.set(kAttentionBackend, backend);
+  if (backend == "fused") d.say({"kernels.attention"});
+  if (fused == wanted) d.say({"workload.flash_attention"});
+  if (fused != wanted) d.contradict("workload.flash_attention");
+  const bool own_softmax = s.kernels.softmax == SoftmaxKernel::kMegatron;
+  if (fused || own_softmax) d.say({"kernels.softmax"});
+}
+
+void read_attention(Arguments& args, Imported& out, const Fork& fork) {
+  const auto backend =
+      args.one_of(kAttentionBackend, {"flash", "fused", "unfused", "local", "auto"});
+  const bool slow =
+      backend == "unfused" || backend == "local" || (fork.deepspeed && !fork.flash_attention);
+  if (slow) args.exclusive("--use-flash-attn", kAttentionBackend);
+  out.give("workload.flash_attention", slow ? "false" : "true", args.line(kAttentionBackend));
+  if (backend == "fused") out.give("kernels.attention", R"("cudnn")", args.line(kAttentionBackend));
+}
+
+}  // namespace plait::megatron

@@ -1,0 +1,116 @@
+// Recomputation as Megatron-LM has it: of whole layers, of attention, or of modules by name.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/dialects/megatron/megatron.h"
+
+namespace plait::megatron {
+namespace {
+
+/// Of --recompute-modules. Attention alone (core_attn) is strategy.recompute.kind "selective".
+struct SameModule {
+  RecomputeModule module;
+  std::string_view argument;
+};
+constexpr SameModule kRecomputeModules[] = {
+    {RecomputeModule::kNorms, "layernorm"},
+    {RecomputeModule::kLatents, "mla_up_proj"},
+    {RecomputeModule::kExpertActivations, "moe_act"},
+    {RecomputeModule::kMlp, "mlp"},
+    {RecomputeModule::kSharedExperts, "shared_experts"},
+};
+
+/// As JSON; none where attention alone is named, which is Megatron-LM's default.
+std::string modules_of(Arguments& args) {
+  const char* option = "--recompute-modules";
+  const Arguments::Option* given = args.find(option);
+  if (given == nullptr) return "[]";
+  std::string names;
+  bool attention = false;
+  for (const ShellWord& word : given->values) {
+    attention = attention || word.text == "core_attn";
+    if (word.text == "core_attn") continue;
+    const auto known = std::ranges::find(kRecomputeModules, word.text, &SameModule::argument);
+    if (known == std::end(kRecomputeModules)) {
+      args.unsupported(option, "recomputation of " + word.text);
+      continue;
+    }
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name_of(known->module));
+  }
+  if (attention && !names.empty()) {
+    args.unsupported(option, "recomputation of core_attn beside other modules");
+  }
+  return "[" + names + "]";
+}
+
+/// How the options are called. Before selective recomputation came in 2022 a method asked for that
+/// of layers, and before that --checkpoint-activations did, as in Megatron-DeepSpeed.
+struct Names {
+  const char *method, *layers;
+  bool full = false;  // asked for by one of the older
+};
+Names names_in(Arguments& args) {
+  static constexpr Names kOlder[] = {
+      {"--activations-checkpoint-method", "--activations-checkpoint-num-layers"},
+      {"--checkpoint-activations", "--checkpoint-num-layers"}};
+  const bool by_method = args.find(kOlder[0].method) != nullptr;
+  const bool by_switch = args.flag(kOlder[1].method);
+  if (by_method) return {kOlder[0].method, kOlder[0].layers, true};
+  if (by_switch) return {"--recompute-method", kOlder[1].layers, true};
+  return {"--recompute-method", "--recompute-num-layers"};
+}
+
+}  // namespace
+
+void write_recompute(ExportDraft& d) {
+  const RecomputeOptions& r = d.scenario.strategy.recompute;
+  if (r.kind == Recompute::kOps || r.every != 1) return;
+  std::string modules;
+  for (const RecomputeModule module : r.modules) {
+    const auto same = std::ranges::find(kRecomputeModules, module, &SameModule::module);
+    if (same == std::end(kRecomputeModules)) return;
+    modules.append(modules.empty() ? "" : " ").append(same->argument);
+  }
+  if (r.kind != Recompute::kNone) {
+    d.set("--recompute-granularity", r.kind == Recompute::kFull ? "full" : "selective");
+  }
+  if (r.kind == Recompute::kFull) {
+    d.set("--recompute-method", r.layers < 0 ? "uniform" : "block");
+    d.set("--recompute-num-layers", r.layers < 0 ? 1 : r.layers);
+  }
+  if (!modules.empty()) d.set("--recompute-modules", modules);
+  d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.modules"});
+  if (r.kind == Recompute::kFull || r.layers < 0) d.say({"strategy.recompute.layers"});
+}
+
+void read_recompute(Arguments& args, Imported& out) {
+  const auto kind = args.one_of("--recompute-granularity", {"full", "selective"});
+  const bool selective = kind == "selective" || args.flag("--recompute-activations");
+  const Names names = names_in(args);
+  const auto method = args.one_of(names.method, {"uniform", "block"});
+  const std::int64_t layers = args.integer(names.layers, 0).value_or(1);
+  if (selective && method) {
+    args.contradiction(names.method, "selective recomputation");
+  }
+  const bool full = (kind == "full" || names.full) && !selective;
+  if (full && method != "block" && layers > 1) {
+    out.warnings.push_back(
+        fmt::format("W008: {} of uniform recomputation is read as 1", names.layers));
+  }
+  const auto give = [&](const char* by, const char* path, std::string json) {
+    out.give(path, std::move(json), args.line(by));
+  };
+  const std::string modules = selective ? modules_of(args) : "[]";
+  give("--recompute-granularity", "strategy.recompute.kind",
+       full              ? R"("full")"
+       : !selective      ? R"("none")"
+       : modules == "[]" ? R"("selective")"
+                         : R"("modules")");
+  give("--recompute-modules", "strategy.recompute.modules", modules);
+  give(names.layers, "strategy.recompute.layers",
+       std::to_string(full && method == "block" ? layers : -1));
+  out.give("strategy.recompute.every", "1");
+}
+
+}  // namespace plait::megatron

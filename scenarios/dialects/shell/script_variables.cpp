@@ -1,0 +1,44 @@
+#include "scenarios/dialects/shell/script_variables.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+namespace plait {
+namespace {
+
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// The name that is assigned to at `at`, or "": VLLM_X=1, or docker's --env=VLLM_X=1.
+std::string_view assigned_at(std::string_view line, std::size_t at) {
+  if (at > 0 && (is_of_name(line[at - 1]) || line[at - 1] == '$' || line[at - 1] == '{')) return "";
+  std::size_t end = at;
+  while (end < line.size() && is_of_name(line[end])) ++end;
+  return end < line.size() && line[end] == '=' ? line.substr(at, end - at) : std::string_view();
+}
+
+/// Up to a comment, which begins a line or follows a blank.
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const bool begins = at == 0 || std::isspace(static_cast<unsigned char>(line[at - 1])) != 0;
+    if (line[at] == '#' && begins) return line.substr(0, at);
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> variables_of(const std::string& script, std::string_view prefix) {
+  std::vector<std::string> out;
+  std::istringstream lines(script);
+  for (std::string text; std::getline(lines, text);) {
+    const std::string_view line = without_comment(text);
+    for (std::size_t at = 0; (at = line.find(prefix, at)) != std::string_view::npos; ++at) {
+      const std::string name(assigned_at(line, at));
+      if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
+    }
+  }
+  return out;
+}
+
+}  // namespace plait

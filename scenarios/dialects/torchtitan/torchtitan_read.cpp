@@ -1,0 +1,262 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/spelling.h"
+#include "model/presets.h"
+#include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/toml_map.h"
+#include "scenarios/dialects/torchtitan/torchtitan.h"
+
+namespace plait::torchtitan {
+namespace {
+
+/// Of torch.distributed.pipelining; `pieces`: of a rank, unless layers of a stage are given.
+struct ScheduleName {
+  std::string_view name, ours;
+  std::int64_t pieces;
+};
+constexpr std::array kSchedules = {
+    ScheduleName{"1f1b", "1f1b", 1}, ScheduleName{"gpipe", "gpipe", 1},
+    ScheduleName{"interleaved1f1b", "interleaved", 2}, ScheduleName{"zbvzerobubble", "zb-v", 2},
+    ScheduleName{"dualpipev", "dualpipe-v", 2}};
+
+/// What is absent has torchtitan's default.
+class Reading {
+ public:
+  Reading(const std::string& text, const std::string& file) : entries_(read_toml_map(text, file)) {}
+
+  Imported read() {
+    const bool compiles =
+        entries_.flag(entries_.find({"compile.enable", "training.compile"}), false);
+    out_.framework = compiles ? "torchtitan-2025" : "torchtitan";
+    model();
+    precision();
+    batch();
+    mesh();
+    pipeline();
+    recompute();
+    out_.foreign = entries_.knows_none();
+    entries_.report_unread(out_.warnings);
+    return std::move(out_);
+  }
+
+ private:
+  const ConfigEntry* find(std::string_view path) { return entries_.find(path); }
+  const ConfigEntry* degree(const std::string& key) {
+    return entries_.find({"parallelism." + key, "experimental." + key, "training." + key});
+  }
+  void give(const ConfigEntry* by, std::string path, std::string json) {
+    out_.give(std::move(path), std::move(json), by == nullptr ? 0 : by->line);
+  }
+
+  void model() {
+    const ConfigEntry *name = find("model.name"), *flavor = find("model.flavor");
+    if (name == nullptr || flavor == nullptr) return;
+    std::string preset = preset_of_titan(name->text, flavor->text);
+    const std::string joined = name->text + "-" + lower_case(flavor->text);  // qwen3-30b-a3b
+    if (preset.empty() && find_preset(joined) != nullptr) preset = joined;
+    if (joined == "deepseek_v3-671b") preset = "deepseek-v3";
+    if (preset.empty()) {
+      out_.unknown_model = joined;
+      return warn_unread({"the model " + joined + ", which is no preset"}, out_.warnings);
+    }
+    give(name, "model", json_quote(preset));
+    layers_ = find_preset(preset)->layers;
+  }
+
+  void precision() {
+    const ConfigEntry* param = find("training.mixed_precision_param");
+    const ConfigEntry* reduce = find("training.mixed_precision_reduce");
+    const auto ours = [&](const ConfigEntry* e, const char* otherwise) {
+      return entries_.one_of(e, {"bfloat16", "float32"}, otherwise) == "bfloat16" ? "bf16" : "fp32";
+    };
+    const std::string weights = ours(param, "bfloat16");
+    const ConfigEntry* converters = find("model.converters");
+    const ConfigEntry* older = find("float8.enable_float8_linear");
+    const bool named =
+        converters != nullptr && converters->text.find("float8") != std::string::npos;
+    narrow_ = named || entries_.flag(older, false);
+    give(param, "workload.precision.weights", json_quote(weights));
+    give(converters, "workload.precision.matmul", json_quote(narrow_ ? "fp8" : weights));
+    const ConfigEntry* recipe = find("float8.recipe_name");
+    const std::string scales = entries_.one_of(recipe, {"tensorwise", "rowwise"}, "tensorwise");
+    const bool rows = narrow_ && scales == "rowwise";
+    give(recipe, "workload.precision.scales", rows ? R"("row")" : R"("tensor")");
+    give(reduce, "workload.precision.reduction", json_quote(ours(reduce, "float32")));
+    const ConfigEntry* kept = find("training.dtype");
+    const std::string stored = ours(kept, "float32");
+    give(kept, "workload.precision.gradients", json_quote(stored));
+    // All that is sharded is in it; by default fp32 (torchtitan/train.py).
+    if (stored == "bf16") {
+      for (const char* part : {"master", "moments"})
+        give(kept, std::string("workload.precision.") + part, json_quote(stored));
+    }
+    const ConfigEntry* norm = find("training.max_norm");
+    give(norm, "workload.gradient_clipping", json_bool(entries_.number(norm, 1) > 0));
+  }
+
+  /// With pipeline stages a step is one local batch, cut into microbatches.
+  void batch() {
+    const ConfigEntry* length = find("training.seq_len");
+    give(length, "workload.sequence_length", std::to_string(entries_.integer(length, 2048)));
+    const ConfigEntry* local = entries_.find({"training.local_batch_size", "training.batch_size"});
+    const ConfigEntry* pieces = degree("pipeline_parallel_microbatch_size");
+    const ConfigEntry* global = find("training.global_batch_size");
+    const std::int64_t own = entries_.integer(local, 8);
+    const bool staged = entries_.integer(degree("pipeline_parallel_degree"), 1) > 1;
+    const std::int64_t micro = staged ? entries_.integer(pieces, 1) : own;
+    if (own % micro != 0) entries_.malformed(*pieces, fmt::format("a divisor of {}", own));
+    give(staged ? pieces : local, "workload.micro_batch", std::to_string(micro));
+    const std::int64_t all = entries_.integer(global, -1, -1);
+    const ConfigEntry* steps = find("training.steps");
+    if (steps != nullptr) out_.steps = entries_.integer(steps, 0);
+    if (all > 0) return give(global, "workload.global_batch", std::to_string(all));
+    out_.accumulation = {"training.local_batch_size", std::to_string(own / micro),
+                         local == nullptr ? 0 : local->line};
+  }
+
+  void mesh() {
+    const ConfigEntry *tp = degree("tensor_parallel_degree"),
+                      *cp = degree("context_parallel_degree");
+    tp_ = entries_.integer(tp, 1), cp_ = entries_.integer(cp, 1),
+    pp_ = entries_.integer(degree("pipeline_parallel_degree"), 1);
+    give(tp, "strategy.tp", std::to_string(tp_));
+    give(tp, "strategy.sequence_parallel", json_bool(tp_ > 1));
+    give(cp, "strategy.cp", std::to_string(cp_));
+    const ConfigEntry* rotates = degree("context_parallel_rotate_method");
+    const bool gathers =
+        entries_.one_of(rotates, {"allgather", "alltoall"}, "allgather") == "allgather";
+    if (cp_ > 1) give(rotates, "strategy.context.kind", gathers ? R"("all_gather")" : R"("ring")");
+    const ConfigEntry* hides = degree("enable_async_tensor_parallel");
+    const bool pieces = entries_.flag(hides, false);
+    if (tp_ > 1) give(hides, "strategy.tensor.overlap", pieces ? R"("ring")" : R"("none")");
+    experts();
+    replicas();
+    const ConfigEntry* host = find("training.enable_cpu_offload");
+    const std::string place = entries_.flag(host, false) ? R"("cpu")" : R"("none")";
+    if (shards_weights_ && host != nullptr) {
+      give(host, "strategy.offload.optimizer", place);
+      give(host, "strategy.offload.parameters", place);
+    }
+    if (shards_weights_) resharding();
+  }
+
+  /// On ranks that shard the other weights, those along cp among them.
+  void experts() {
+    const ConfigEntry* dealt = degree("expert_parallel_degree");
+    const std::int64_t ranks = entries_.integer(dealt, 1);
+    const bool over_cp = cp_ > 1 && ranks > 1;
+    if (over_cp && ranks % cp_ != 0)
+      entries_.unsupported(*dealt, "experts on some of the ranks along cp");
+    ep_ = over_cp ? ranks / cp_ : ranks;
+    if (ranks == 1) return;
+    give(dealt, "strategy.ep", std::to_string(ep_));
+    give(dealt, "strategy.expert_axes", over_cp ? R"("cp+ep")" : R"("ep")");
+  }
+
+  void replicas() {
+    const ConfigEntry* copies = degree("data_parallel_replicate_degree");
+    const ConfigEntry* shards = degree("data_parallel_shard_degree");
+    if (shards == nullptr) shards = degree("data_parallel_degree");
+    const std::int64_t whole = entries_.integer(copies, 1), cut = entries_.integer(shards, -1, -1);
+    const bool splits = std::max({tp_, cp_, pp_, ep_}) > 1;
+    if (cut == 1 && whole > 1 && splits) {
+      throw InputError({"D004", "whole replicas (DDP) beside other parallelism",
+                        entries_.at(*copies), "settings that the program itself accepts",
+                        "shard the weights too: data_parallel_shard_degree of 2 or more"});
+    }
+    if (cut > 0 && cut % ep_ != 0)
+      entries_.malformed(*shards, fmt::format("a multiple of {}", ep_));
+    shards_weights_ = cut != 1 || cp_ > 1;
+    give(shards, "strategy.zero_stage", shards_weights_ ? "3" : "0");
+    give(copies, "strategy.dp", std::to_string(whole));
+    if (cut > 0) give(shards, "strategy.fsdp", std::to_string(cut / ep_));
+    out_.rest_shards = cut < 0;
+  }
+
+  /// In a pipeline weights stay where nothing is said (torchtitan/distributed/fsdp.py,
+  /// get_fsdp_reshard_after_forward_policy).
+  void resharding() {
+    const ConfigEntry* policy = degree("fsdp_reshard_after_forward");
+    const std::string name = entries_.one_of(policy, {"default", "always", "never"}, "default");
+    const bool again = name == "always" || (name == "default" && pp_ == 1);
+    give(policy, "strategy.fsdp_options.reshard_after_forward", json_bool(again));
+    give(policy, "strategy.fsdp_options.reshard_last_layer", json_bool(name == "always"));
+    give(policy, "strategy.fsdp_options.copies", R"("fsdp2")");
+    give(policy, "strategy.fsdp_options.root", "true");
+    const ConfigEntry* narrow = find("float8.enable_fsdp_float8_all_gather");
+    const bool gathers = entries_.flag(narrow, false) && narrow_;
+    give(narrow, "workload.precision.narrow_weights", gathers ? R"("gathered")" : R"("none")");
+    const ConfigEntry* early = find("float8.precompute_float8_dynamic_scale_for_fsdp");
+    if (gathers)
+      give(early, "strategy.fsdp_options.early_scales", json_bool(entries_.flag(early, false)));
+  }
+
+  void pipeline() {
+    const ConfigEntry* stages = degree("pipeline_parallel_degree");
+    give(stages, "strategy.pp", std::to_string(pp_));
+    const ConfigEntry* named = degree("pipeline_parallel_schedule");
+    const std::string name = named == nullptr ? "1f1b" : lower_case(named->text);
+    const ConfigEntry* each = degree("pipeline_parallel_layers_per_stage");
+    const ConfigEntry* first = degree("pipeline_parallel_first_stage_less_layers");
+    const ConfigEntry* last = degree("pipeline_parallel_last_stage_less_layers");
+    if (pp_ == 1) return;
+    const auto* found = std::ranges::find(kSchedules, name, &ScheduleName::name);
+    if (found == kSchedules.end()) entries_.unsupported(*named, "the schedule " + named->text);
+    give(named, "strategy.pipeline.schedule", json_quote(found->ours));
+    const Ends ends = {entries_.integer(first, 1, 0), entries_.integer(last, 1, 0)};
+    std::int64_t pieces = pp_ * found->pieces;
+    if (layers_ == 0) {
+      if (each != nullptr) {
+        warn_unread({each->path + ", as it names no model that is known"}, out_.warnings);
+      }
+      return give(named, "strategy.pipeline.chunks", std::to_string(found->pieces));
+    }
+    const std::int64_t all = layers_ + ends.first + ends.last;
+    if (const std::int64_t most = entries_.integer(each, 0); most > 0)
+      pieces = (all + most - 1) / most;
+    const ConfigEntry* by = each == nullptr ? stages : each;
+    if (pieces % pp_ != 0)
+      entries_.malformed(*by, fmt::format("{} stages or a multiple of these", pp_));
+    const std::vector<std::int64_t> shared = shared_by_titan(layers_, pieces, ends);
+    if (std::ranges::min(shared) < 0)
+      entries_.malformed(*by, "as many layers as the ends count, or more");
+    give(by, "strategy.pipeline.chunks", std::to_string(pieces / pp_));
+    give(by, "strategy.pipeline.stage_layers", fmt::format("[{}]", fmt::join(shared, ",")));
+  }
+
+  void recompute() {
+    const ConfigEntry* named = find("activation_checkpoint.mode");
+    const ConfigEntry* option = find("activation_checkpoint.selective_ac_option");
+    const std::string mode =
+        entries_.one_of(named, {"none", "full", "selective", "memory_budget"}, "selective");
+    if (mode == "memory_budget") entries_.unsupported(*named, "what fits into a budget");
+    const std::string what = option == nullptr ? "2" : option->text;
+    const bool by_op = mode == "selective" && what == "op";
+    std::int64_t every = 1;
+    if (mode == "selective" && !by_op) every = entries_.integer(option, 2);
+    const char* kind = mode == "none" ? "none" : by_op ? "ops" : "full";
+    give(named, "strategy.recompute.kind", json_quote(kind));
+    give(option, "strategy.recompute.every", std::to_string(every));
+    give(named, "strategy.recompute.layers", "-1");
+  }
+
+  ConfigEntries entries_;
+  std::int64_t tp_ = 1, cp_ = 1, pp_ = 1, ep_ = 1, layers_ = 0;
+  bool narrow_ = false;          // products in 8 bits
+  bool shards_weights_ = false;  // FSDP
+  Imported out_;
+};
+
+}  // namespace
+
+Imported read(const std::string& text, const std::string& file) {
+  return Reading(text, file).read();
+}
+
+}  // namespace plait::torchtitan

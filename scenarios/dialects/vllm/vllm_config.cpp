@@ -1,0 +1,58 @@
+#include "scenarios/dialects/vllm/vllm_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/spelling.h"
+#include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/yaml_map.h"
+
+namespace plait::vllm {
+namespace {
+
+/// Keys by which such a file is known.
+constexpr std::array<std::string_view, 9> kKeys = {
+    "tensor-parallel-size",   "pipeline-parallel-size", "data-parallel-size",
+    "max-model-len",          "max-num-seqs",           "max-num-batched-tokens",
+    "gpu-memory-utilization", "kv-cache-dtype",         "enable-expert-parallel"};
+
+/// What an entry is among options: nothing where its text is no value.
+std::string option_of(const ConfigEntry& entry) {
+  const std::string word = lower_case(entry.text);
+  const bool is_on = word == "true" || word == "yes", is_off = word == "false" || word == "no";
+  const bool is_top = entry.path.find('.') == std::string::npos;
+  if (is_top && is_on) return "--" + entry.path;
+  if (is_top && is_off) return "--no-" + entry.path;
+  return "--" + entry.path + "=" + entry.text;
+}
+
+}  // namespace
+
+bool is_config(const std::string& text) {
+  return std::ranges::any_of(yaml_keys(text), [](YamlKey key) {
+    std::ranges::replace(key.name, '_', '-');
+    return key.indent == 0 && std::ranges::count(kKeys, key.name) != 0;
+  });
+}
+
+std::vector<ShellWord> words_of_config(const std::string& text, const std::string& file,
+                                       std::vector<std::string>& warnings) {
+  const ConfigEntries entries = read_yaml_map(text, file);
+  std::vector<ShellWord> out;
+  std::vector<std::string> unread;
+  for (const ConfigEntry& e : entries.list()) {
+    const bool is_map = std::ranges::any_of(entries.list(), [&](const ConfigEntry& other) {
+      return other.path.starts_with(e.path + ".");
+    });
+    if (is_map) continue;
+    if (e.text.empty()) {
+      unread.push_back(e.path);
+    } else {
+      out.push_back({.text = option_of(e), .line = e.line, .begins = true});
+    }
+  }
+  warn_unread(unread, warnings);
+  return out;
+}
+
+}  // namespace plait::vllm

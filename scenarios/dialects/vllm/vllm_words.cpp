@@ -1,0 +1,54 @@
+#include "scenarios/dialects/vllm/vllm_words.h"
+
+#include <algorithm>
+
+#include "scenarios/dialects/arguments.h"
+#include "scenarios/dialects/manifest.h"
+#include "scenarios/dialects/shell/program_words.h"
+#include "scenarios/dialects/vllm/vllm_config.h"
+
+namespace plait::vllm {
+namespace {
+
+/// vllm/engine/arg_utils.py.
+constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
+                              {"-pp", "--pipeline-parallel-size"},
+                              {"-dp", "--data-parallel-size"},
+                              {"-q", "--quantization"}};
+
+bool has(const ShellWord& w, std::string_view part) {
+  return w.text.find(part) != std::string::npos;
+}
+bool names_vllm(const ShellWord& w) { return has(w, "vllm") && !w.text.starts_with('-'); }
+bool serves(const ShellWord& w, const ShellWord& next) {
+  return names_vllm(w) && next.text == "serve";
+}
+
+/// vllm serve, its module before there was that command, and its images.
+StartedProgram program() {
+  return {"vLLM",
+          {serves, [](const ShellWord& w, const ShellWord&) { return has(w, "vllm.entrypoints"); },
+           [](const ShellWord& w, const ShellWord&) {
+             return has(w, "vllm-openai") || w.text.starts_with("rocm/vllm");
+           }}};
+}
+
+}  // namespace
+
+std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
+                                std::vector<std::string>& warnings) {
+  if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
+  std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
+  words = is_manifest(text) ? words_of_container(std::move(words), text, program(), file)
+                            : words_behind_program(std::move(words), program(), file);
+  auto named = std::ranges::adjacent_find(words, serves);
+  if (named == words.end()) named = std::ranges::find_if(words, names_vllm);
+  if (named == words.end()) return with_names(std::move(words), kAliases);
+  const auto is_short = [](const ShellWord& w) {
+    return w.text.starts_with('-') && !w.text.starts_with("--");
+  };
+  words.erase(std::remove_if(words.begin(), named, is_short), named);
+  return with_names(std::move(words), kAliases);
+}
+
+}  // namespace plait::vllm

@@ -1,0 +1,15 @@
+#pragma once
+// The words of the command that starts vLLM, in a script, a manifest or a file of --config.
+
+#include <string>
+#include <vector>
+
+#include "scenarios/dialects/shell/shell_words.h"
+
+namespace plait::vllm {
+
+/// Options by their long names, less short ones in front of vLLM: -m of Python, -p of Docker.
+std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
+                                std::vector<std::string>& warnings);
+
+}  // namespace plait::vllm
