@@ -266,6 +266,11 @@ Bytes state_bytes_per_sequence(const Model& m, const ServingPrecision& p, std::i
 
 namespace {
 
+void fit_all_sizes(Draft& draft) {
+  for (Block* b : {&draft.embed_forward, &draft.head_forward}) fit_sizes(draft, *b);
+  for (LayerKind& kind : draft.layers) fit_sizes(draft, kind.kept.forward);
+}
+
 /// The cache of each layer with attention, and the states of those with none.
 void read_what_is_kept(Draft& draft, const Step& step, const ServingPrecision& precision,
                        CacheRoom room) {
@@ -277,6 +282,20 @@ void read_what_is_kept(Draft& draft, const Step& step, const ServingPrecision& p
   if (draft.model.recurrent_layers() > 0) {
     carry_states(draft, step, precision.states, room.sequences);
   }
+}
+
+Plan plan_of(Draft& draft, const Step& step, const ServingLayout& layout) {
+  Plan plan;
+  plan.name = draft.model.name;
+  plan.mesh = layout.mesh;
+  plan.layers = draft.model.layers;
+  plan.microbatches = 1;
+  plan.tokens_per_step = step.tokens() * layout.mesh[Axis::kDp];
+  plan.tensors = std::move(draft.tensors);
+  plan.blocks = std::move(draft.blocks);
+  plan.programs = std::move(draft.programs);
+  plan.model_flops = flops_of(plan);
+  return plan;
 }
 
 }  // namespace
@@ -303,26 +322,14 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   insert_collectives(draft);
   gather_logits(draft);
   if (layout.row_split) split_by_rows(draft);
-  for (Block* b : {&draft.embed_forward, &draft.head_forward}) fit_sizes(draft, *b);
-  for (LayerKind& kind : draft.layers) fit_sizes(draft, kind.kept.forward);
+  fit_all_sizes(draft);
   if (layout.experts == ExpertSharing::kDivided) divide_experts(draft);
   if (layout.experts != ExpertSharing::kNone) gather_replicas(draft);
   apply_windows(draft);
   read_what_is_kept(draft, step, precision, room);
   if (precision.fused_elementwise) fuse_elementwise(draft);
   ServingWriter(draft, layout.map, step.tokens()).run();
-
-  Plan plan;
-  plan.name = model.name;
-  plan.mesh = layout.mesh;
-  plan.layers = model.layers;
-  plan.microbatches = 1;
-  plan.tokens_per_step = step.tokens() * layout.mesh[Axis::kDp];
-  plan.tensors = std::move(draft.tensors);
-  plan.blocks = std::move(draft.blocks);
-  plan.programs = std::move(draft.programs);
-  plan.model_flops = flops_of(plan);
-  return plan;
+  return plan_of(draft, step, layout);
 }
 
 }  // namespace plait
