@@ -348,7 +348,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
   refuse_open_fields(document->root());
-  Scenario out = read_scenario(std::move(document), file);
+  Scenario out = read_scenario(document, file);
   require_plannable(out);
   warn_of_slow_softmax(out);
   return out;

@@ -294,7 +294,7 @@ void write(ExportDraft& d) {
 namespace {
 
 NamedModel read_model(Arguments& args, Imported& out) {
-  const NamedModel model = model_of(args);
+  NamedModel model = model_of(args);
   if (!model.preset.empty()) {
     out.give("model", json_quote(model.preset), model.line);
     const std::int64_t positions = positions_of_hub_name(model.name);
