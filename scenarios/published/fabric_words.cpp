@@ -63,6 +63,23 @@ FabricWords dealt(double total, std::int64_t gpus_per_node) {
   return {1, total, false};
 }
 
+/// A number of NICs behind their rate, or before their generation alone. "4X" is InfiniBand's
+/// lanes.
+std::int64_t nics_beside_rate(const std::string& words) {
+  static const std::regex kBefore(R"(\b(\d{1,2})\s*x\s*(?:[A-Za-z][\w-]*\s+){0,2}[EHNX]DR\b)"),
+      kBehind(R"(\d\s*Gb/s(?:\s+[A-Za-z][\w-]*){0,2}\s+x\s*(\d{1,2})\b)");
+  std::smatch found;
+  const bool said =
+      std::regex_search(words, found, kBefore) || std::regex_search(words, found, kBehind);
+  return said ? static_cast<std::int64_t>(group(found, 1)) : 0;
+}
+
+/// Whether what stands behind a number of NICs deals them to each GPU, not to a node.
+bool of_each_gpu(const std::string& behind) {
+  static const std::regex kGpu(R"(^[^;,+]*(?:\bper\s+|/|\beach\s+)GPU\b)");
+  return std::regex_search(behind, kGpu);
+}
+
 /// No port is faster: what is said to be is a node's.
 constexpr double kFastestPort = 800;  // Gbit/s
 
@@ -79,13 +96,18 @@ FabricWords rates_in(const std::string& interconnect, std::int64_t gpus_per_node
   const auto finds = [&](const std::regex& what) {
     return std::regex_search(interconnect, m, what);
   };
-  if (finds(kCounted)) return {static_cast<std::int64_t>(group(m, 1)), gigabits(m, 2)};
+  if (finds(kCounted)) {
+    const std::int64_t owners = of_each_gpu(m.suffix().str()) ? gpus_per_node : 1;
+    return {owners * static_cast<std::int64_t>(group(m, 1)), gigabits(m, 2)};
+  }
   if (finds(kLinks)) return {static_cast<std::int64_t>(group(m, 1)), group(m, 2)};
   if (finds(kOne)) return {1, group(m, 1)};
   if (finds(kNode)) return dealt(gigabits(m, 1), gpus_per_node);
   if (finds(kEach)) return {gpus_per_node, gigabits(m, 1)};
   const double rate = finds(kPort) ? group(m, 1) : rate_of_generation(interconnect);
   if (rate > kFastestPort) return dealt(rate, gpus_per_node);
+  const std::int64_t counted = of_each_gpu(interconnect) ? 0 : nics_beside_rate(interconnect);
+  if (rate > 0 && counted > 0) return {counted, rate};
   return {rate > 0 && finds(kRails) ? 2 : 0, rate};
 }
 

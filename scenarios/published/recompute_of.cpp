@@ -21,12 +21,14 @@ namespace {
 using JsonObject = nlohmann::ordered_json;
 
 /// Beginnings of texts, in small letters.
-constexpr std::array<std::string_view, 5> kNothing = {"none", "unclear", "no", "off", "false"},
-                                          kEverything = {"full", "yes", "on", "true", "all"};
+constexpr std::array<std::string_view, 6> kNothing = {"none", "unclear", "no",
+                                                      "off",  "false",   "disabled"},
+                                          kEverything = {"full", "yes", "on",
+                                                         "true", "all", "enabled"};
 
 constexpr const char* kCheckpointing = R"(\b(?:checkpoint(?:ing|s)?|recomput\w+|remat\w*)\b)";
 
-bool begins_with_one_of(const std::string& text, const std::array<std::string_view, 5>& words) {
+bool begins_with_one_of(const std::string& text, const std::array<std::string_view, 6>& words) {
   const std::string first = text.substr(0, text.find_first_of(" ,;:(/"));
   return std::ranges::find(words, first) != words.end();
 }
@@ -49,9 +51,10 @@ class RecomputeWords {
     }
     if (begins_with_one_of(text_, kNothing)) return "none";
     if (const auto layers = layers_of_block(text_)) return {{"kind", "full"}, {"layers", *layers}};
+    if (const auto step = every_so_many()) return {{"kind", "full"}, {"every", *step}};
     if (const auto layers = some_layers()) return {{"kind", "full"}, {"layers", *layers}};
     if (begins_with_one_of(text_, kEverything)) return everything();
-    if (said_in(text_, kCheckpointing) == false) return "none";
+    if (said_in(plain_text(text_), kCheckpointing) == false) return "none";
     if (text_.starts_with("selective")) return selective();
     if (mentions(text_, "every other") || mentions(text_, "every 2nd"))
       return {{"kind", "full"}, {"every", 2}};
@@ -61,7 +64,7 @@ class RecomputeWords {
       return taken("selective", "of attention");
     if (has_pattern(text_, R"(^(?:mlps?|ffn)\b)"))
       return {{"kind", "modules"}, {"modules", {"mlp"}}};
-    if (asserted(text_, kCheckpointing)) return taken("full", "of whole layers");
+    if (asserted(plain_text(text_), kCheckpointing)) return taken("full", "of whole layers");
     throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
   }
 
@@ -71,10 +74,21 @@ class RecomputeWords {
     return what;
   }
 
-  /// "10 of 32 layers", "partial, 16 layers", without a pipeline, where stages hold fewer.
+  /// "1/2 blocks", which is no block of two.
+  std::optional<std::int64_t> every_so_many() const {
+    static const std::regex kShare(
+        R"(\b1 ?/ ?(\d{1,3}) (?:of (?:the |all )?)?(?:transformer )?(?:layers|blocks)\b)");
+    std::smatch found;
+    if (!std::regex_search(text_, found, kShare)) return std::nullopt;
+    const std::int64_t step = count_in(text_, found.str(1));
+    return step > 1 && step < run_.model.layers ? std::optional(step) : std::nullopt;
+  }
+
+  /// "10 of 32 layers", "10/32 layers", "partial, 16 layers", without a pipeline, where stages hold
+  /// fewer.
   std::optional<std::int64_t> some_layers() const {
     static const std::regex kSome(
-        R"(\b(\d{1,6})(?: (?:of|out of|/) (?:the )?\d+)? (?:transformer )?(?:layers|blocks)\b)");
+        R"(\b(\d{1,6})(?: (?:of|out of|/) (?:the )?\d+|/\d+)? (?:transformer )?(?:layers|blocks)\b)");
     std::smatch found;
     if (run_.layout.pp > 1 || !std::regex_search(text_, found, kSome)) return std::nullopt;
     const std::int64_t layers = count_in(text_, found.str(1));

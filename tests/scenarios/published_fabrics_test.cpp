@@ -54,6 +54,12 @@ TEST(PublishedFabrics, AreReadOfTheirWords) {
       {"single 100Gb NIC per node", 1, 100, false},
       {"dual-rail EDR", 2, 100, false},
       {"Slingshot-11", 0, 200, true},
+      {"4x HDR InfiniBand", 4, 200, false},
+      {"4X HDR InfiniBand", 0, 200, false},
+      {"4 x HDR IB (200Gb/s) per node, NVSwitch", 4, 200, false},
+      {"200Gbps RoCE x 4", 4, 200, true},
+      {"1x NDR per GPU", 0, 400, false},
+      {"1x 400 Gb/s IB per GPU", 8, 400, false},
   };
   for (const Words& w : words) {
     const FabricWords read = read_fabric(w.text, 8);

@@ -41,6 +41,11 @@ TEST(PublishedWords, OfRecomputation) {
   EXPECT_EQ(reads("activation checkpointing"), "full");
   EXPECT_EQ(reads("checkpoint=True"), "full");
   EXPECT_EQ(reads("checkpoint=False"), "none");
+  EXPECT_EQ(reads("gradient_checkpointing=True"), "full");
+  EXPECT_EQ(reads("enable_activation_checkpointing: False"), "none");
+  EXPECT_EQ(reads("enabled"), "full");
+  EXPECT_EQ(reads("disabled"), "none");
+  EXPECT_EQ(reads("selective AC: 1/2 blocks"), json::parse(R"({"kind": "full", "every": 2})"));
   EXPECT_EQ(reads("every layer"), "full");
   EXPECT_EQ(reads("attention only"), "selective");
   EXPECT_EQ(reads("mlp"), json::parse(R"({"kind": "modules", "modules": ["mlp"]})"));
@@ -50,6 +55,7 @@ TEST(PublishedWords, OfRecomputation) {
   EXPECT_EQ(reads("full: 10 of 24 layers"), "full") << "of stages that hold fewer";
   record["parallel"] = {{"tp", 2}, {"pp", 1}};
   EXPECT_EQ(reads("full: 10 of 24 layers"), json::parse(R"({"kind": "full", "layers": 10})"));
+  EXPECT_EQ(reads("full: 10/24 layers"), json::parse(R"({"kind": "full", "layers": 10})"));
   EXPECT_EQ(reads("partial, 16 layers"), json::parse(R"({"kind": "full", "layers": 16})"));
   record["source"] = "torchtitan";
   EXPECT_EQ(reads("selective"), "ops");
