@@ -34,7 +34,7 @@ PublishedModel model_of(RecordPart& m) {
   out.heads = m.count("heads", 0);
   out.kv_heads = m.count("kv_heads", 0);
   out.vocab = m.count("vocab", 0);
-  out.sequence_length = m.count("seq_len", 0);
+  out.sequence_length = m.length("seq_len", 0);
   out.experts = m.count("experts", 0);
   out.experts_per_token = m.count("topk", 0);
   out.expert_ffn_hidden = m.count("moe_ffn_hidden", 0);

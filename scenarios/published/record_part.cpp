@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <regex>
 
 #include "core/parse_number.h"
 #include "core/spelling.h"
@@ -32,6 +33,13 @@ std::string as_written(const Json& json) {
   if (json.is(Json::Kind::kText)) return json_quote(json.text());
   if (json.is(Json::Kind::kBool)) return json_bool(json.boolean());
   return holds_number(json) ? json_number(json.number()) : json.describe();
+}
+
+/// "8,192": 8192. Other commas stay: they may be decimal points.
+std::string without_commas(std::string text) {
+  static const std::regex kGrouped(R"(\d{1,3}(?:,\d{3})+)");
+  if (std::regex_match(text, kGrouped)) std::erase(text, ',');
+  return text;
 }
 
 /// Words for what was not published.
@@ -98,6 +106,14 @@ std::optional<double> RecordPart::number(std::string_view key) {
   return parse_number<double>(found->text());
 }
 
+std::int64_t RecordPart::length(std::string_view key, std::int64_t absent) {
+  static const std::regex kThousands(R"((\d{1,6}) ?[kK](?: tokens)?)");
+  std::smatch found;
+  const std::string said = text(key);
+  if (!std::regex_match(said, found, kThousands)) return count(key, absent);
+  return parse_number<std::int64_t>(found.str(1)).value_or(absent) * 1024;
+}
+
 std::optional<double> RecordPart::amount(std::string_view key) {
   const std::optional<double> found = number(key);
   if (found && *found > 0 && std::isfinite(*found)) return found;
@@ -124,7 +140,8 @@ std::optional<double> RecordPart::share(std::string_view key) {
 }
 
 std::int64_t RecordPart::count(std::string_view key, std::int64_t absent) {
-  const std::optional<double> value = number(key);
+  std::optional<double> value = number(key);
+  if (!value) value = parse_number<double>(without_commas(text(key)));
   if (!value) {
     list_unusable(key, "number");
     return absent;

@@ -51,9 +51,11 @@ class RecordPart {
   std::optional<double> amount(std::string_view key);
   /// A share, or as many percent: no share of a peak is above 1.
   std::optional<double> share(std::string_view key);
-  /// A whole number from 0 to kMostCounted, or V001; `absent` where there is none. A member that is
-  /// no number, nor a word for its absence, is listed in `unusable`.
+  /// A whole number ("8,192" too) from 0 to kMostCounted, or V001; `absent` where there is none. A
+  /// member that is no number, nor a word for its absence, is listed in `unusable`.
   std::int64_t count(std::string_view key, std::int64_t absent);
+  /// A count of tokens, of which "32K" are 32,768.
+  std::int64_t length(std::string_view key, std::int64_t absent);
   /// Yes or no, also as a text or as 1 and 0. Another member is listed in `unusable`.
   std::optional<bool> flag(std::string_view key);
 

@@ -30,6 +30,21 @@ std::string refusal_of(const json& record) {
   return "";
 }
 
+TEST(PublishedNumbers, MayHaveCommasAndLengthsAnInitialOfThousands) {
+  json record = published_sample();
+  const auto length_of = [&](const json& said) {
+    record["model"]["seq_len"] = said;
+    return run_of(record).model.sequence_length;
+  };
+  EXPECT_EQ(length_of("8,192"), 8192);
+  EXPECT_EQ(length_of("32K"), 32768);
+  EXPECT_EQ(length_of("128k tokens"), 131072);
+  EXPECT_EQ(length_of("4096"), 4096);
+  EXPECT_EQ(length_of("8,19"), 0);  // is none, and listed
+  record["cluster"]["num_gpus"] = "1,024";
+  EXPECT_EQ(run_of(record).gpus, 1024);
+}
+
 TEST(PublishedNumbers, OfSharedExpertsAreTheirWidthOrHowManyThereAre) {
   json record = mixture();
   const auto reads = [&](const json& words) {
