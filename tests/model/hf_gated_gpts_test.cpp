@@ -1,5 +1,5 @@
 // config.json of decoders with LayerNorm: gated MLPs, and those that state their sizes otherwise.
-// Sizes are the named models'; counts are those that model cards give, to which they add up.
+// Counts are what the sizes add up to; those of the comments are what the models are called by.
 #include "tests/model/hf_configs.h"
 
 namespace plait::hf_gated_gpts_test {

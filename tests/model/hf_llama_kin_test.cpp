@@ -1,5 +1,5 @@
-// config.json of models with Llama's layers under other names. Sizes are the named models';
-// counts are those that model cards give, to which they add up.
+// config.json of models with Llama's layers under other names. Counts are what the sizes add up to;
+// those of the comments are what the models are called by.
 #include "tests/model/hf_configs.h"
 
 namespace plait::hf_llama_kin_test {
