@@ -90,9 +90,7 @@ Model read_dbrx(HfReader& config) {
   m.ffn_hidden = m.expert_ffn_hidden = experts.size({"ffn_hidden_size"}, kMaxWidth, 3584);
   m.experts = experts.size({"moe_num_experts"}, kMaxExperts, 4);
   m.experts_per_token = experts.size({"moe_top_k"}, m.experts, 1);
-  m.dropout = config.probability({"resid_pdrop"}, 0);
-  const double of_attention = attention.probability({"attn_pdrop"}, 0);
-  if (of_attention != m.dropout) m.attention_dropout = of_attention;
+  set_dropout(m, config.probability({"resid_pdrop"}, 0), attention.probability({"attn_pdrop"}, 0));
   const Json* clip = attention.take({"clip_qkv"});
   if (clip != nullptr && !clip->is(Json::Kind::kNull))
     config.assume("attn_config.clip_qkv", "null, as clipping is not planned");

@@ -209,9 +209,7 @@ Model read_mpt(HfReader& config) {
   m.qkv_bias = m.attention_output_bias = m.mlp_bias = !plain;
   if (plain) assume_norm_biases(config);
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
-  m.dropout = config.probability({"resid_pdrop"}, 0);
-  const double of_attention = attention.probability({"attn_pdrop"}, 0);
-  if (of_attention != m.dropout) m.attention_dropout = of_attention;
+  set_dropout(m, config.probability({"resid_pdrop"}, 0), attention.probability({"attn_pdrop"}, 0));
   for (const char* name :
        {"emb_pdrop", "embedding_fraction", "init_config", "init_device", "learned_pos_emb",
         "logit_scale", "norm_type", "tokenizer_name", "verbose"})

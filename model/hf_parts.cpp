@@ -39,9 +39,13 @@ ActivationKind read_activation(HfReader& config, HfReader::Names names, std::str
 
 void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReader::Names residual,
                   double fallback) {
-  m.dropout = residual.size() == 0 ? 0 : config.probability(residual, fallback);
-  const double of_attention = config.probability(attention, fallback);
-  if (of_attention != m.dropout) m.attention_dropout = of_attention;
+  const double of_residual = residual.size() == 0 ? 0 : config.probability(residual, fallback);
+  set_dropout(m, of_residual, config.probability(attention, fallback));
+}
+
+void set_dropout(Model& m, double residual, double attention) {
+  m.dropout = residual;
+  if (attention != residual) m.attention_dropout = attention;
 }
 
 void read_head_dim(Model& m, HfReader& config) {

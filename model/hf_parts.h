@@ -25,6 +25,8 @@ ActivationKind read_activation(HfReader& config, HfReader::Names names, std::str
 /// Where nothing is stated both have `fallback`.
 void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReader::Names residual,
                   double fallback);
+/// The same where the two are known already.
+void set_dropout(Model& m, double residual, double attention);
 /// hidden / heads unless it is stated. Throws InputError M006 where that is not whole.
 void read_head_dim(Model& m, HfReader& config);
 /// What positions rotate of a head, as a part of it: at the top, under one of these names, or as
