@@ -6,6 +6,7 @@
 #include <regex>
 #include <vector>
 
+#include "core/compiled.h"
 #include "core/parse_number.h"
 #include "core/spelling.h"
 #include "scenarios/published/scenario_of.h"
@@ -27,7 +28,7 @@ std::string all_words(const PublishedRun& run) {
 
 std::string number_said(const std::string& text, const char* pattern) {
   std::smatch found;
-  return std::regex_search(text, found, std::regex(pattern)) ? found[1].str() : "";
+  return std::regex_search(text, found, compiled(pattern)) ? found[1].str() : "";
 }
 
 /// What frameworks call a matrix, and which of the products that is.
@@ -66,7 +67,7 @@ JsonObject named_targets(const std::string& names, bool gated) {
     const std::string word = at->str();
     if (word == "and") continue;
     const auto known = std::ranges::find_if(target_words(), [&](const TargetWords& t) {
-      return std::regex_match(word, std::regex(t.pattern));
+      return std::regex_match(word, compiled(t.pattern));
     });
     if (known == target_words().end()) break;
     add_targets(gated && !known->of_gated.empty() ? known->of_gated : known->targets, out);

@@ -5,6 +5,7 @@
 #include <regex>
 #include <string_view>
 
+#include "core/compiled.h"
 #include "core/spelling.h"
 
 namespace plait {
@@ -103,9 +104,9 @@ bool is_denied(const std::string& text, std::size_t begin, std::size_t end) {
 
 std::vector<Mention> mentions_of(const std::string& text, const std::string& pattern) {
   const std::string small = lower_case(text);
-  const std::regex form(pattern);
   std::vector<Mention> out;
-  for (std::sregex_iterator at(small.begin(), small.end(), form), end; at != end; ++at) {
+  for (std::sregex_iterator at(small.begin(), small.end(), compiled(pattern)), end; at != end;
+       ++at) {
     const auto begin = static_cast<std::size_t>(at->position());
     const std::size_t behind = begin + static_cast<std::size_t>(at->length());
     Mention place{at->str(), {}, is_denied(small, begin, behind)};

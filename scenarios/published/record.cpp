@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "core/capped_product.h"
+#include "core/compiled.h"
 #include "core/parse_number.h"
 #include "core/spelling.h"
 #include "scenarios/published/model_names.h"
@@ -20,7 +21,7 @@ namespace {
 std::optional<std::string> found_behind(const PublishedRun& run, const std::string& argument,
                                         const char* what) {
   std::smatch found;
-  if (!std::regex_search(run.arguments, found, std::regex(argument + " (" + what + ")")))
+  if (!std::regex_search(run.arguments, found, compiled(argument + " (" + what + ")")))
     return std::nullopt;
   return found[1].str();
 }
@@ -277,7 +278,7 @@ std::string name_of(MemoryStatistic s) {
 }
 
 bool has_pattern(const std::string& text, const char* pattern) {
-  return std::regex_search(text, std::regex(pattern));
+  return std::regex_search(text, compiled(pattern));
 }
 
 std::int64_t count_in(std::string_view words, std::string_view digits) {

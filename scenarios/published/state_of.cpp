@@ -7,6 +7,7 @@
 #include <optional>
 #include <regex>
 
+#include "core/compiled.h"
 #include "core/spelling.h"
 #include "scenarios/published/phrases.h"
 
@@ -26,7 +27,7 @@ std::optional<std::string> type_in(const std::string& text,
                                    std::initializer_list<const char*> patterns) {
   for (const char* pattern : patterns) {
     const std::string with_type =
-        std::regex_replace(std::string(pattern), std::regex("@"), kStateType);
+        std::regex_replace(std::string(pattern), compiled("@"), kStateType);
     if (const auto place = asserted(text, with_type)) return type_called(place->groups[0]);
   }
   return std::nullopt;
