@@ -44,26 +44,32 @@ void for_each_arena(F&& f) {
   });
 }
 
-std::int64_t bytes_of(const Plan& plan, const Placed& p) {
-  return plan.tensors[p.stay.tensor].bytes(plan.mesh).value;
-}
-bool share_memory(const Plan& plan, const Placed& a, const Placed& b) {
-  return a.offset < b.offset + bytes_of(plan, b) && b.offset < a.offset + bytes_of(plan, a);
+struct Span {
+  std::int64_t begin = 0, end = 0;
+
+  bool shares_memory(const Span& other) const { return begin < other.end && other.begin < end; }
+};
+std::vector<Span> spans_of(const Plan& plan, const std::vector<Placed>& placed) {
+  std::vector<Span> out;
+  out.reserve(placed.size());
+  for (const Placed& p : placed)
+    out.push_back({p.offset, p.offset + plan.tensors[p.stay.tensor].bytes(plan.mesh).value});
+  return out;
 }
 
 TEST(Arena, WhatLivesAtTheSameTimeLiesApart) {
   for_each_arena([](const Plan& plan, std::size_t stage, Role role, Place place) {
     const Arena a = arena(plan, stage, role, place);
-    for (std::size_t i = 0; i < a.passing.size(); ++i) {
-      const Placed& p = a.passing[i];
-      EXPECT_EQ(p.offset % kArenaAlignment, 0);
-      EXPECT_LE(p.offset + bytes_of(plan, p), a.bytes);
-      for (const Placed& q : a.persistent) ASSERT_FALSE(share_memory(plan, p, q));
-      // Begun before p and in use until p's memory is taken.
+    const std::vector<Span> staying = spans_of(plan, a.persistent);
+    const std::vector<Span> passing = spans_of(plan, a.passing);
+    for (std::size_t i = 0; i < passing.size(); ++i) {
+      EXPECT_EQ(passing[i].begin % kArenaAlignment, 0);
+      EXPECT_LE(passing[i].end, a.bytes);
+      for (const Span& q : staying) ASSERT_FALSE(passing[i].shares_memory(q));
+      // Begun before it and in use until its memory is taken.
       for (std::size_t j = 0; j < i; ++j) {
-        const Placed& q = a.passing[j];
-        const bool both = q.released >= p.stay.first;
-        ASSERT_FALSE(both && share_memory(plan, p, q)) << i << " " << j;
+        const bool both = a.passing[j].released >= a.passing[i].stay.first;
+        ASSERT_FALSE(both && passing[i].shares_memory(passing[j])) << i << " " << j;
       }
     }
   });
@@ -82,11 +88,14 @@ TEST(Arena, MemoryIsTakenOverFromComputeThatIsNamed) {
   for_each_arena([](const Plan& plan, std::size_t stage, Role role, Place place) {
     const Arena a = arena(plan, stage, role, place);
     const std::vector<Stream> streams = streams_of(plan, stage);
-    for (const Placed& p : a.passing) {
+    const std::vector<Span> passing = spans_of(plan, a.passing);
+    for (std::size_t i = 0; i < passing.size(); ++i) {
+      const Placed& p = a.passing[i];
       const auto first = static_cast<std::size_t>(p.stay.first);
-      for (const Placed& q : a.passing) {
-        if (q.released >= p.stay.first || !share_memory(plan, p, q)) continue;
-        EXPECT_LE(q.released, a.behind[first]);
+      for (std::size_t j = 0; j < passing.size(); ++j) {
+        const std::int64_t released = a.passing[j].released;
+        if (released >= p.stay.first || !passing[i].shares_memory(passing[j])) continue;
+        EXPECT_LE(released, a.behind[first]);
       }
       if (a.behind[first] < 0) continue;
       EXPECT_EQ(streams[static_cast<std::size_t>(a.behind[first])], Stream::kCompute);
