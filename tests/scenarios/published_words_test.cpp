@@ -52,6 +52,12 @@ TEST(PublishedWords, OfRecomputation) {
   EXPECT_EQ(reads("selective: norm, weights"),
             json::parse(R"({"kind": "modules", "modules": ["norms"]})"));
   EXPECT_TRUE(assumes(record, "recomputation of \"weights\": none"));
+  EXPECT_EQ(reads("layernorm, mlp"),
+            json::parse(R"({"kind": "modules", "modules": ["norms", "mlp"]})"));
+  EXPECT_EQ(reads("[core_attn]"), "selective");
+  EXPECT_THROW(reads("moe, layernorm"), NotRepresentable) << "a whole layer of experts";
+  record["recompute"] = {"mlp", "layernorm"};
+  EXPECT_EQ(scenario(record)["strategy"]["recompute"]["modules"], json({"norms", "mlp"}));
   EXPECT_EQ(reads("full: 10 of 24 layers"), "full") << "of stages that hold fewer";
   record["parallel"] = {{"tp", 2}, {"pp", 1}};
   EXPECT_EQ(reads("full: 10 of 24 layers"), json::parse(R"({"kind": "full", "layers": 10})"));
