@@ -57,11 +57,12 @@ Model read_ministral3(HfReader& config) {
   return m;
 }
 
-/// Layers without rotation (no_rope_layers) are planned with one, and listed.
+/// Layers without rotation are planned with one (configuration_smollm3.py).
 Model read_smollm3(HfReader& config) {
   Model m =
       read_llama_biases(config, {128256, 2048, 11008, 36, 16, 4, 32768, /*tied_embeddings=*/true});
   read_windows(m, config, {.switched = true});
+  assume_rotation(m, config);
   return m;
 }
 

@@ -66,11 +66,13 @@ Model read_cohere(HfReader& config) {
   return m;
 }
 
-/// Layers that see all tokens are rotated here, which theirs are not.
+/// Layers that see all tokens are rotated here, which theirs are not (modeling_cohere2.py,
+/// Cohere2Attention).
 Model read_cohere2(HfReader& config) {
   Model m = read_command(config, 0);
   const std::int64_t every = config.size({"sliding_window_pattern"}, kMaxLayers, 4);
   read_windows(m, config, {.window = 4096, .every = every});
+  assume_rotation(m, config, m.layers - m.windowed_layers());
   return m;
 }
 

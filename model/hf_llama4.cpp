@@ -48,9 +48,8 @@ void read_chunks(Model& m, HfReader& config) {
   } else if (rotated != nullptr && rotated->is(Json::Kind::kList) && !rotated->children().empty()) {
     read_unrotated(m, *rotated);
   } else {
-    m.full_attention_every = config.size({"no_rope_layer_interval"}, kMaxLayers, 4);
+    m.full_attention_every = config.size({"no_rope_layer_interval"}, kMaxLayers, kUnrotatedEvery);
   }
-  config.take({"no_rope_layer_interval"});
   forget_unused_window(m);
 }
 
@@ -66,6 +65,7 @@ Model read_llama4(HfReader& config) {
   m.ffn_hidden = config.size({"intermediate_size_mlp"}, kMaxWidth, 16384);
   read_step(m, config);
   read_chunks(m, config);
+  assume_rotation(m, config);
   // They scale what is there.
   for (const char* name : {"attn_temperature_tuning", "floor_scale", "attn_scale",
                            "router_jitter_noise", "for_llm_compressor"})

@@ -148,7 +148,8 @@ Model read_exaone(HfReader& config) {
   return m;
 }
 
-/// Layers that see all tokens are rotated here, which of the windowed models' are not.
+/// Layers that see all tokens are rotated here, which of the windowed models' are not
+/// (modeling_exaone4.py, Exaone4Attention).
 Model read_exaone4(HfReader& config) {
   Model m = read_kin(config, {102400, 4096, 16384, 32, 32, 32, 2048});
   m.norm_position = NormPosition::kBranch;
@@ -158,6 +159,7 @@ Model read_exaone4(HfReader& config) {
   const std::int64_t every = windowed ? pattern_length(config) : 0;
   if (!windowed) config.take({"sliding_window_pattern", "layer_types"});
   read_windows(m, config, {.window = 4096, .every = every});
+  if (windowed) assume_rotation(m, config, m.layers - m.windowed_layers());
   return m;
 }
 

@@ -81,6 +81,27 @@ void assume_norm_biases(HfReader& config) {
   config.assume("biases of LayerNorm", "counted, which this family has not");
 }
 
+void assume_rotation(const Model& m, HfReader& config, std::int64_t unrotated) {
+  if (unrotated == 0) return;
+  config.assume("rotary positions",
+                fmt::format("in every layer, of which {} of {} have none", unrotated, m.layers));
+}
+
+void assume_rotation(const Model& m, HfReader& config) {
+  // By a copy of the reader: the interval counts where there is no list.
+  const std::int64_t every =
+      HfReader(config).size({"no_rope_layer_interval"}, kMaxLayers, kUnrotatedEvery);
+  const Json* listed = config.take({"no_rope_layers"});
+  config.take({"no_rope_layer_interval"});
+  if (listed == nullptr || !listed->is(Json::Kind::kList) || listed->children().empty()) {
+    assume_rotation(m, config, m.layers / every);
+    return;
+  }
+  assume_rotation(m, config, std::ranges::count_if(listed->children(), [](const Json* layer) {
+                    return layer->is(Json::Kind::kInteger) && layer->integer() == 0;
+                  }));
+}
+
 Model layer_norm_model() {
   Model m;
   m.norm = NormKind::kLayerNorm;

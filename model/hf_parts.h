@@ -18,6 +18,9 @@ inline constexpr std::int64_t kMaxPositions = 1 << 30;
 inline constexpr std::int64_t kMaxExperts = 1 << 16;
 inline constexpr std::int64_t kMaxModules = 64;
 
+/// Llama 4 and SmolLM3, where a file does not say which layers do not rotate.
+inline constexpr std::int64_t kUnrotatedEvery = 4;
+
 /// Throws InputError M007 for a name that transformers' ACT2FN does not have, or that is not
 /// planned.
 ActivationKind read_activation(HfReader& config, HfReader::Names names, std::string_view fallback);
@@ -35,6 +38,12 @@ void read_partial_rotation(Model& m, HfReader& config, HfReader::Names names, do
 /// Notes that the family's LayerNorm has no biases, where a plan counts them: one number in ten
 /// thousand of a large model's parameters.
 void assume_norm_biases(HfReader& config);
+/// Notes that so many layers, whose queries and keys the family leaves as they are, are planned
+/// with rotary positions: one pass over the two in each.
+void assume_rotation(const Model& m, HfReader& config, std::int64_t unrotated);
+/// The same of those that no_rope_layers has a 0 for, or else each no_rope_layer_interval-th (Llama
+/// 4, SmolLM3).
+void assume_rotation(const Model& m, HfReader& config);
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX, Falcon and BERT have them.
 Model layer_norm_model();
 

@@ -9,23 +9,25 @@
 namespace plait {
 namespace {
 
-/// `"tensor": "ring"` says strategy.tensor.overlap too.
-bool says(const Json& root, const Shape& shape, const std::string& path) {
+/// `"tensor": "ring"` says strategy.tensor.overlap too. nullptr: not said.
+const Json* said_of(const Json& root, const std::string& path) {
   const Json* at = &root;
-  const Shape* form = &shape;
+  const Shape* form = &scenario_shape();
   for (const std::string& step : split_path(path)) {
-    if (!at->is(Json::Kind::kObject)) return step == form->shorthand;
+    if (!at->is(Json::Kind::kObject)) return step == form->shorthand ? at : nullptr;
     at = at->find(step);
-    if (at == nullptr) return false;
+    if (at == nullptr) return nullptr;
     form = &std::ranges::find(form->properties, step, &Property::key)->shape;
   }
-  return true;
+  return at;
 }
+
+bool says(const Json& root, const std::string& path) { return said_of(root, path) != nullptr; }
 
 /// What a preset or a config.json says of the model is no habit of whoever trains it.
 bool is_of_known_model(const FrameworkDefault& d, const Json& root) {
-  const auto names = [&root](const char* path) { return says(root, scenario_shape(), path); };
-  return d.path.starts_with("model.") && (names("model.preset") || names("model.hf_config"));
+  return d.path.starts_with("model.") &&
+         (says(root, "model.preset") || says(root, "model.hf_config"));
 }
 
 bool applies(const FrameworkDefault& d, const Json& root) {
@@ -58,6 +60,21 @@ const std::string& value_for(const FrameworkDefault& d, const Json& root) {
   return !d.value_with_fp16.empty() && has_fp16_weights(root) ? d.value_with_fp16 : d.value;
 }
 
+bool says_one_of(const Json& root, const FrameworkInstead::Said& s) {
+  const Json* said = said_of(root, s.path);
+  if (said != nullptr && !said->is(Json::Kind::kText)) return false;
+  return std::ranges::count(s.values, said == nullptr ? "null" : said->text()) != 0;
+}
+
+/// The other program where that is at work; nullptr: none.
+const Framework* instead_of(const Framework& named, const Json& root) {
+  const FrameworkInstead& i = named.instead;
+  if (i.profile.empty()) return nullptr;
+  const bool other =
+      std::ranges::all_of(i.where, [&](const auto& s) { return says_one_of(root, s); });
+  return other ? find_framework(i.profile) : nullptr;
+}
+
 }  // namespace
 
 const std::vector<Framework>& frameworks() {
@@ -86,8 +103,13 @@ std::vector<std::string> fill_in_framework(JsonDocument& document) {
   std::vector<std::string> out;
   const Framework* found = framework_of(document);
   if (found == nullptr) return out;
+  if (const Framework* other = instead_of(*found, document.root())) {
+    apply_override(document, scenario_shape(), "framework", json_quote(other->name),
+                   "framework " + found->name);
+    found = other;
+  }
   for (const FrameworkDefault& d : found->defaults) {
-    if (says(document.root(), scenario_shape(), d.path) || !applies(d, document.root())) continue;
+    if (says(document.root(), d.path) || !applies(d, document.root())) continue;
     apply_override(document, scenario_shape(), d.path, value_for(d, document.root()),
                    "framework " + found->name);
     out.push_back(d.path);
@@ -97,7 +119,7 @@ std::vector<std::string> fill_in_framework(JsonDocument& document) {
 
 std::vector<std::string> deciding_sizes(const JsonDocument& document, const std::string& path) {
   const Framework* found = framework_of(document);
-  if (found == nullptr || says(document.root(), scenario_shape(), path)) return {};
+  if (found == nullptr || says(document.root(), path)) return {};
   const auto of_path = std::ranges::find(found->defaults, path, &FrameworkDefault::path);
   return of_path == found->defaults.end() ? std::vector<std::string>() : of_path->where_split;
 }

@@ -31,8 +31,21 @@ struct FrameworkOffer {
   std::string source;
 };
 
+/// Another program, which a setting gives away.
+struct FrameworkInstead {
+  /// A field whose value is one of these texts; "null": not said.
+  struct Said {
+    std::string path;
+    std::vector<std::string> values;
+  };
+  std::string profile;      // of that program; "": none
+  std::vector<Said> where;  // all of them
+  std::string source;
+};
+
 struct Framework {
   std::string name, title;
+  FrameworkInstead instead;
   std::vector<FrameworkOffer> offers;  // of fields that are not here it has all
   std::vector<FrameworkDefault> defaults;
 };
@@ -44,7 +57,8 @@ std::vector<std::string> framework_names();
 const Framework* find_framework(std::string_view name);
 
 /// Puts what the framework does that `document` names where it does not say itself, and returns the
-/// paths of what it put there.
+/// paths of what it put there. Where a setting is another program's, `document` names that one from
+/// then on.
 std::vector<std::string> fill_in_framework(JsonDocument& document);
 
 /// Sizes of which one above 1 makes the framework's default of `path` hold, where `document` does

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,16 +17,31 @@ namespace {
 
 using Tree = nlohmann::ordered_json;
 
+std::string as_set(const Tree& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+FrameworkInstead instead_in(const Tree& json) {
+  FrameworkInstead out;
+  if (!json.contains("instead")) return out;
+  const Tree& instead = json.at("instead");
+  out.profile = instead.at("profile"), out.source = instead.at("source");
+  for (const auto& [path, values] : instead.at("where").items()) {
+    auto& said = out.where.emplace_back();
+    said.path = path;
+    std::ranges::transform(values, std::back_inserter(said.values), as_set);
+  }
+  return out;
+}
+
 Framework parsed(const std::string& name, const Tree& json) {
-  Framework out{name, json.at("title").get<std::string>(), {}, {}};
+  Framework out{name, json.at("title").get<std::string>(), instead_in(json), {}, {}};
   const auto offers = json.value("offers", Tree::object());
   for (const auto& [path, entry] : offers.items()) {
     FrameworkOffer& offer = out.offers.emplace_back();
     offer.path = path, offer.source = entry.at("source").get<std::string>();
     offer.of_mixtures = entry.value("of_mixtures", false);
-    for (const auto& value : entry.at("values")) {
-      offer.values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-    }
+    std::ranges::transform(entry.at("values"), std::back_inserter(offer.values), as_set);
   }
   for (const auto& [path, entry] : json.at("defaults").items()) {
     const auto& value = entry.at("value");
@@ -85,6 +101,7 @@ class ProfileFiles {
   static Tree merged(const std::string& name, const Tree& own, const Tree& base) {
     Tree out = base;
     out["title"] = own.at("title");
+    if (own.contains("instead")) out["instead"] = own.at("instead");
     for (const char* part : {"offers", "defaults"}) {
       const Tree entries = own.value(part, Tree::object());
       Tree& to = out[part];

@@ -39,10 +39,15 @@ double parameters_said(const std::string& name) {
   return number.value_or(0) * (std::toupper(found.str(2).front()) == 'B' ? 1e9 : 1e6);
 }
 
-/// How many times as many, at least 1.
+/// How many times as many, at least 1: all that there are, or those that a token meets, as
+/// "Llama-4-Scout-17B-16E" counts.
 double size_ratio(const Preset& preset, double parameters) {
-  const auto own = static_cast<double>(count_parameters(preset.model).total(preset.model));
-  return std::max(own, parameters) / std::min(own, parameters);
+  const ParameterCount own = count_parameters(preset.model);
+  const auto ratio = [parameters](std::int64_t count) {
+    const auto n = static_cast<double>(count);
+    return std::max(n, parameters) / std::min(n, parameters);
+  };
+  return std::min(ratio(own.total(preset.model)), ratio(own.active(preset.model)));
 }
 
 /// Of a family that is called as one of its models, "GPT-2 1.5B", and has no shape in the record,

@@ -56,6 +56,7 @@ class RecomputeWords {
     if (begins_with_one_of(text_, kEverything)) return everything();
     if (said_in(plain_text(text_), kCheckpointing) == false) return "none";
     if (text_.starts_with("selective")) return selective();
+    if (lists_modules()) return modules();
     if (mentions(text_, "every other") || mentions(text_, "every 2nd"))
       return {{"kind", "full"}, {"every", 2}};
     if (has_pattern(text_, R"(\b(?:every|each|all) (?:transformer )?(?:layers?|blocks?)\b)"))
@@ -118,6 +119,17 @@ class RecomputeWords {
     return taken("selective", "of attention");
   }
 
+  /// "moe_act, layernorm" and nothing else: what TransformerConfig.recompute_modules may have
+  /// (Megatron-LM megatron/core/transformer/transformer_config.py) and a plan has.
+  bool lists_modules() const {
+    constexpr std::array<std::string_view, 6> kNames = {"core_attn", "layernorm", "mla_up_proj",
+                                                        "mlp",       "moe_act",   "shared_experts"};
+    const std::vector<std::string> said = modules_said();
+    return !said.empty() && std::ranges::all_of(said, [&](const std::string& name) {
+      return std::ranges::count(kNames, name) != 0;
+    });
+  }
+
   /// Megatron-LM's modules, as records abbreviate them: "selective: norm, MLA up-projection".
   JsonObject modules() {
     const PublishedModel& m = run_.model;
@@ -148,7 +160,8 @@ class RecomputeWords {
     return {{"kind", "modules"}, {"modules", modules}};
   }
 
-  /// The names behind the colon; those of Transformer Engine's latents are of several words.
+  /// The names, behind a colon where there is one; those of Transformer Engine's latents are of
+  /// several words.
   std::vector<std::string> modules_said() const {
     static const std::regex kLatents(R"(\bmla[ _-]up[ _-]?proj\w*)"), kName(R"([^\s,/;+&\[\]()]+)");
     std::string text = text_.substr(text_.find(':') + 1);

@@ -201,7 +201,8 @@ void read_cluster(RecordPart& c, PublishedRun& out) {
 void read_batch(RecordPart& b, PublishedRun& out) {
   out.global_batch = b.count("global_batch", 0);
   out.micro_batch = b.count("micro_batch", 0);
-  const std::int64_t steps = b.count("grad_accum", 0), parts = out.replicas() * steps;
+  const std::int64_t steps = out.accumulation = b.count("grad_accum", 0);
+  const std::int64_t parts = out.replicas() * steps;
   out.workload_fields = fields_of_scenario(b);
   const bool follows = parts > 0 && out.global_batch % parts == 0;
   if (out.micro_batch == 0 && follows) out.micro_batch = out.global_batch / parts;

@@ -73,6 +73,7 @@ struct PublishedRun {
   PublishedLayout layout;
   bool has_layout = true;                          // it is published
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences; 0: not published
+  std::int64_t accumulation = 0;                   // micro-batches of a step; 0: not published
   std::string batch_taken;                         // how the global one follows, if it does
   std::vector<RecordField> workload_fields;        // that go into a scenario as they are
   std::string precision, recompute, optimizer;

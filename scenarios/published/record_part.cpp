@@ -83,7 +83,8 @@ std::string RecordPart::text(std::string_view key) {
 std::string RecordPart::said(std::string_view key) {
   const Json* member = find(key);
   if (member != nullptr && member->is(Json::Kind::kBool)) return member->boolean() ? "yes" : "no";
-  const std::string found = text(key);
+  const bool list = member != nullptr && member->is(Json::Kind::kList);
+  const std::string found = list ? searchable(*member) : text(key);
   return says_nothing(found) ? "" : found;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "core/capped_product.h"
 #include "core/json.h"
 #include "core/spelling.h"
 #include "model/kernels.h"
@@ -133,6 +134,18 @@ class ScenarioWriter {
     return 1;
   }
 
+  /// Of what contradicts one another, the steps of accumulation are not taken.
+  void note_other_accumulation(std::int64_t micro_batch) {
+    const std::int64_t each = capped_product({micro_batch, run_.replicas()});
+    if (run_.accumulation == 0 || capped_product({run_.accumulation, each}) == run_.global_batch)
+      return;
+    assumed_.push_back(fmt::format(
+        "steps of accumulation: {:.3g}, as {} sequences in micro-batches of {} on {} replicas "
+        "have, not {} as the record says",
+        static_cast<double>(run_.global_batch) / static_cast<double>(each), run_.global_batch,
+        micro_batch, run_.replicas(), run_.accumulation));
+  }
+
   JsonObject workload() {
     std::int64_t micro_batch = run_.micro_batch;
     if (!run_.batch_taken.empty()) assumed_.push_back("global batch: " + run_.batch_taken);
@@ -144,6 +157,7 @@ class ScenarioWriter {
           micro_batch > 1 ? ", the least that Megatron-LM's softmax has code for" : ""));
     }
     out["micro_batch"] = micro_batch;
+    note_other_accumulation(micro_batch);
     out["precision"] = precision_of(run_, assumed_);
     if (has_adapters(run_)) out["lora"] = adapters_of(run_, assumed_);
     if (drops_tokens()) {

@@ -44,7 +44,7 @@ class StrategyWriter {
     const std::int64_t zero = zero_stage();
     const bool sharded = zero == 3;
     if (sharded) {
-      add_shards(out, run_.replicas() / ep);
+      add_shards(out, ep);
     } else {
       add_replicas(out, ep, zero);
     }
@@ -80,9 +80,9 @@ class StrategyWriter {
       out["tensor"] = "ring";
     }
   }
-  /// That the groups of a record are equal ones of `ranks`.
-  void require_groups(std::int64_t ranks) const {
-    const std::int64_t group = p_.zero_group;
+  /// That the groups of a record are equal ones.
+  void require_groups() const {
+    const std::int64_t ranks = run_.replicas(), group = p_.zero_group;
     if (group == 0 || group >= ranks || ranks % group == 0) return;
     throw NotRepresentable(fmt::format(
         "parallel.zero_group {} leaves over {} of {} ranks that share what ZeRO shards: it is to "
@@ -90,12 +90,22 @@ class StrategyWriter {
         group, ranks % group, ranks));
   }
 
-  /// Weights sharded over `ranks`, or over groups of them.
-  void add_shards(JsonObject& out, std::int64_t ranks) {
-    require_groups(ranks);
-    const std::int64_t group = ranks_of_a_copy();
-    const bool in_groups = group > 0 && ranks % group == 0;
-    const std::int64_t shards = in_groups ? group : ranks;
+  /// Of a group of so many replicas the axis fsdp has those with the same experts: what all of them
+  /// hold is sharded over ep too.
+  static std::int64_t shards_in(std::int64_t group, std::int64_t ep) {
+    if (ep == 1 || (group % ep == 0 && group > ep)) return group / ep;
+    throw NotRepresentable(fmt::format(
+        "weights sharded within groups of {} ranks, beside expert-parallel groups of {}, are not "
+        "planned: a group is to have several ranks of each expert",
+        group, ep));
+  }
+
+  /// Weights sharded over all replicas, or over groups of them.
+  void add_shards(JsonObject& out, std::int64_t ep) {
+    require_groups();
+    const std::int64_t ranks = run_.replicas() / ep, group = ranks_of_a_copy();
+    const bool in_groups = group > 0 && run_.replicas() % group == 0;
+    const std::int64_t shards = in_groups && group < run_.replicas() ? shards_in(group, ep) : ranks;
     if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
     out["fsdp"] = shards;
     // Over cp, or over the ranks of different experts.
@@ -105,9 +115,10 @@ class StrategyWriter {
   /// Of Megatron-LM's several instances of the distributed optimizer each has the ranks of a group.
   void add_replicas(JsonObject& out, std::int64_t ep, std::int64_t zero) const {
     const std::int64_t ranks = run_.replicas() / ep, group = p_.zero_group;
-    if (zero > 0) require_groups(ranks);
-    if (zero > 0 && group > 0 && group < ranks && ranks % group == 0) {
-      out.update({{"dp", ranks / group}, {"fsdp", group}, {"zero_stage", zero}});
+    if (zero > 0) require_groups();
+    if (zero > 0 && group > 0 && group < run_.replicas()) {
+      const std::int64_t shards = shards_in(group, ep);
+      out.update({{"dp", ranks / shards}, {"fsdp", shards}, {"zero_stage", zero}});
       return;
     }
     if (p_.dp > 0) out["dp"] = p_.dp / ep;

@@ -38,11 +38,14 @@ TEST(HfGatedGpts, ReadsCommandAndSaysThatBiasesOfNormsAreCounted) {
   EXPECT_TRUE(
       holds(got.assumed_defaults, "biases of LayerNorm = counted, which this family has not"));
   EXPECT_EQ(refusal(R"({"model_type": "cohere", "use_qk_norm": true})").where.path, "use_qk_norm");
-  const Model windowed = imported(R"({"model_type": "cohere2", "hidden_size": 4096,
+  const ImportedModel windowed = import_hf_config(R"({"model_type": "cohere2", "hidden_size": 4096,
       "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
-      "num_key_value_heads": 8, "sliding_window": 4096, "sliding_window_pattern": 4})");
-  EXPECT_NEAR(billions(windowed), 8.03, 0.005);
-  EXPECT_EQ(windowed.windowed_layers(), 24);
+      "num_key_value_heads": 8, "sliding_window": 4096, "sliding_window_pattern": 4})",
+                                                  "config.json");
+  EXPECT_NEAR(billions(windowed.model), 8.03, 0.005);
+  EXPECT_EQ(windowed.model.windowed_layers(), 24);
+  EXPECT_TRUE(holds(windowed.assumed_defaults,
+                    "rotary positions = in every layer, of which 8 of 32 have none"));
 }
 
 // databricks/dbrx-base: 132 billion parameters, 36 of which a token meets.

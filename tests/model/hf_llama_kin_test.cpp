@@ -48,8 +48,11 @@ TEST(HfLlamaKin, ReadsExaoneWithItsPatternOfWindows) {
       "sliding_window": 4096, "tie_word_embeddings": false, "vocab_size": 102400,
       "sliding_window_pattern": )";
   for (const char* pattern : {"4}", R"("LLLG"})"}) {
-    const Model m = imported(keys + pattern);
+    const ImportedModel got = import_hf_config(keys + pattern, "config.json");
+    const Model& m = got.model;
     EXPECT_NEAR(billions(m), 32.0, 0.05);
+    EXPECT_TRUE(holds(got.assumed_defaults,
+                      "rotary positions = in every layer, of which 16 of 64 have none"));
     EXPECT_EQ(m.windowed_layers(), 48);
     EXPECT_EQ(m.norm_position, NormPosition::kBranch);
     EXPECT_TRUE(m.qk_norm && !m.qk_norm_across_heads);
@@ -59,12 +62,14 @@ TEST(HfLlamaKin, ReadsExaoneWithItsPatternOfWindows) {
 
 // LGAI-EXAONE/EXAONE-4.0-1.2B.
 TEST(HfLlamaKin, SmallExaoneSeesAllTokens) {
-  const Model m = imported(R"({"model_type": "exaone4", "hidden_size": 2048,
+  const ImportedModel got = import_hf_config(R"({"model_type": "exaone4", "hidden_size": 2048,
       "intermediate_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 30,
       "num_key_value_heads": 8, "sliding_window": null, "sliding_window_pattern": null,
-      "tie_word_embeddings": true, "vocab_size": 102400})");
-  EXPECT_NEAR(billions(m), 1.28, 0.005);
-  EXPECT_EQ(m.windowed_layers(), 0);
+      "tie_word_embeddings": true, "vocab_size": 102400})",
+                                             "config.json");
+  EXPECT_NEAR(billions(got.model), 1.28, 0.005);
+  EXPECT_EQ(got.model.windowed_layers(), 0);
+  for (const std::string& said : got.assumed_defaults) EXPECT_FALSE(said.starts_with("rotary"));
 }
 
 // Keys of EXAONE 3, whose layers have a name of their own; the sizes are no published model's.

@@ -30,7 +30,11 @@ TEST(HfLlamas, SmolLm3SaysWhichLayersDoNotRotate) {
           "sliding_window": null, "layer_types": ["full_attention", "full_attention"]})",
       "config.json");
   EXPECT_TRUE(got.model.tied_embeddings);
-  EXPECT_TRUE(holds(got.ignored_keys, "no_rope_layers"));
+  EXPECT_FALSE(holds(got.ignored_keys, "no_rope_layers"));
+  EXPECT_TRUE(
+      holds(got.assumed_defaults, "rotary positions = in every layer, of which 1 of 36 have none"));
+  EXPECT_TRUE(holds(import_hf_config(R"({"model_type": "smollm3"})", "x").assumed_defaults,
+                    "rotary positions = in every layer, of which 9 of 36 have none"));
 }
 
 TEST(HfLlamas, SeedOssHasBiasesOfQueriesKeysAndValues) {

@@ -120,7 +120,8 @@ TEST(HfMixtures, ChunksOfLlama4ArePlannedAsWindowsAndListed) {
   EXPECT_EQ(third.model.attention_window, 4096);
   EXPECT_EQ(third.model.full_attention_every, 3);
   EXPECT_TRUE(holds(third.ignored_keys, "attention_chunk_size"));
-  EXPECT_TRUE(holds(third.ignored_keys, "no_rope_layers"));
+  EXPECT_TRUE(holds(third.assumed_defaults,
+                    "rotary positions = in every layer, of which 1 of 4 have none"));
   EXPECT_EQ(imported(head + R"("layer_types": ["chunked_attention", "full_attention",
       "chunked_attention", "full_attention"]})")
                 .full_attention_every,

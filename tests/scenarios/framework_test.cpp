@@ -60,6 +60,38 @@ TEST(Framework, AHabitOfShardedWeightsDoesNothingWithoutThem) {
   EXPECT_TRUE(written.warnings[0].starts_with("W001: strategy.keep_weight_shard has no effect"));
 }
 
+// PyTorch's FSDP moves parameters with their optimizer. What the Trainer runs with the optimizer
+// alone on the host is DeepSpeed, which keeps shards of weights on the device (else S101).
+TEST(Framework, TheOptimizerAloneOnTheHostIsDeepSpeeds) {
+  const auto of = [](const std::string& framework, const std::string& offload) {
+    const std::string text = R"({"model": "gpt2", "cluster": "dgx-a100", "framework": ")" +
+                             framework + R"(", "strategy": {"fsdp": 8, "offload": )" + offload +
+                             R"(}, "workload": {"sequence_length": 1024, "global_batch": 8}})";
+    return parse_scenario(text, "x");
+  };
+  for (const char* named : {"pytorch", "transformers"}) {
+    for (const char* alone : {R"("cpu")", R"({"optimizer": "nvme", "parameters": "none"})"}) {
+      const Scenario s = of(named, alone);
+      EXPECT_EQ(s.framework, "deepspeed-zero3") << named;
+      EXPECT_TRUE(s.strategy.keep_weight_shard) << named;
+      EXPECT_EQ(s.canonical_json, of("deepspeed-zero3", alone).canonical_json);
+    }
+    for (const char* other : {R"({"optimizer": "cpu", "parameters": "cpu"})", R"("none")",
+                              R"({"activations": "cpu"})"}) {
+      EXPECT_EQ(of(named, other).framework, named) << other;
+    }
+  }
+}
+
+TEST(Framework, AnotherProgramIsAProfileToo) {
+  for (const Framework& f : frameworks()) {
+    const std::string& other = f.instead.profile;
+    EXPECT_TRUE(other.empty() || find_framework(other) != nullptr) << f.name;
+    EXPECT_EQ(f.instead.where.empty(), other.empty()) << f.name;
+    EXPECT_EQ(f.instead.source.empty(), other.empty()) << f.name;
+  }
+}
+
 TEST(Framework, AShortFormStaysWhatItSays) {
   const Scenario s = parse_scenario(scenario_with(R"(, "precision": "bf16")"), "x");
   EXPECT_EQ(s.workload.precision.weights, DType::kBf16);

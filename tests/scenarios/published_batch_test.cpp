@@ -31,6 +31,23 @@ TEST(PublishedBatch, IsThatOfMicroBatchesAndStepsOfAccumulation) {
   EXPECT_TRUE(assumes(record, "global batch: one micro-batch for each replica"));
 }
 
+TEST(PublishedBatch, SaysThatItTakesNoStepsOfAccumulationThatContradictIt) {
+  json record = published_sample();  // 64 sequences in micro-batches of 2 on two replicas
+  const std::string said =
+      "steps of accumulation: 16, as 64 sequences in micro-batches of 2 on 2 replicas have, not 8 "
+      "as the record says";
+  EXPECT_FALSE(assumes(record, said));
+  record["batch"]["grad_accum"] = 16;
+  EXPECT_FALSE(assumes(record, said));
+  record["batch"]["grad_accum"] = 8;
+  EXPECT_EQ(batch_of(record), 64);
+  EXPECT_TRUE(assumes(record, said));
+  record["batch"] = {{"global_batch", 12}, {"grad_accum", 4}};  // no whole micro-batch
+  EXPECT_TRUE(assumes(record,
+                      "steps of accumulation: 6, as 12 sequences in micro-batches of 1 on 2 "
+                      "replicas have, not 4 as the record says"));
+}
+
 TEST(PublishedBatch, GivesRatesTheirStepWhereItFollows) {
   json record = published_sample();  // 1000 tokens/s of each of 16 GPUs, 1,024 tokens a sequence
   record["batch"] = {{"micro_batch", 4}, {"grad_accum", 8}};

@@ -294,6 +294,9 @@ TEST(PublishedMixtures, LatentAttentionIsThatOfTheArgumentsOrDeepseeks) {
   EXPECT_EQ(m.head_dim, 192);
   EXPECT_EQ(m.rope_head_dim, 64);
   EXPECT_EQ(m.v_head_dim, 128);
+  record["recompute"] = "moe_act, layernorm";  // as the program's recompute_modules has them
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.recompute.modules,
+            (std::vector{RecomputeModule::kNorms, RecomputeModule::kExpertActivations}));
   EXPECT_EQ(m.kv_heads, 16);
   EXPECT_EQ(m.first_dense_layers, 3);
   EXPECT_EQ(m.shared_ffn_hidden, 2 * 512);

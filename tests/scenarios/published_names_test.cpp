@@ -53,6 +53,8 @@ TEST(PublishedNames, AloneAreOfTheSizeThatTheySay) {
   EXPECT_EQ(named("DeepSeek-V3 671B"), "deepseek-v3");
   EXPECT_EQ(named("DeepSeek-V3 16B"), "");
   EXPECT_EQ(named("Mixtral 8x7B"), "mixtral-8x7b");
+  EXPECT_EQ(named("meta-llama/Llama-4-Scout-17B-16E"), "llama-4-scout") << "of 17 billion a token";
+  EXPECT_EQ(named("Llama-4-Maverick-17B-128E-Instruct"), "llama-4-maverick");
   EXPECT_EQ(named("Llama 2 7B"), "llama-2-7b");
 }
 

@@ -52,6 +52,12 @@ TEST(PublishedWords, OfRecomputation) {
   EXPECT_EQ(reads("selective: norm, weights"),
             json::parse(R"({"kind": "modules", "modules": ["norms"]})"));
   EXPECT_TRUE(assumes(record, "recomputation of \"weights\": none"));
+  EXPECT_EQ(reads("layernorm, mlp"),
+            json::parse(R"({"kind": "modules", "modules": ["norms", "mlp"]})"));
+  EXPECT_EQ(reads("[core_attn]"), "selective");
+  EXPECT_THROW(reads("moe, layernorm"), NotRepresentable) << "a whole layer of experts";
+  record["recompute"] = {"mlp", "layernorm"};
+  EXPECT_EQ(scenario(record)["strategy"]["recompute"]["modules"], json({"norms", "mlp"}));
   EXPECT_EQ(reads("full: 10 of 24 layers"), "full") << "of stages that hold fewer";
   record["parallel"] = {{"tp", 2}, {"pp", 1}};
   EXPECT_EQ(reads("full: 10 of 24 layers"), json::parse(R"({"kind": "full", "layers": 10})"));
@@ -170,6 +176,29 @@ TEST(PublishedWords, OfSharding) {
   EXPECT_EQ(reads("Megatron-FSDP (optim_grads_params)")["fsdp"], 16);
   EXPECT_FALSE(reads("replicate").contains("zero_stage"));
   EXPECT_FALSE(reads("NO_SHARD").contains("zero_stage"));
+}
+
+// Ranks of different experts share the other weights too: of 16 replicas two copies of 8 ranks have
+// four shards of each expert where two ranks have all of them.
+TEST(PublishedWords, OfHybridShardsBesideExperts) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  const auto reads = [&](int ep, const json& sharding) {
+    record["parallel"] = {{"tp", 1}, {"pp", 1}, {"dp", 16}, {"ep", ep}};
+    record["parallel"].update(sharding);
+    return scenario(record)["strategy"];
+  };
+  for (const json& sharding :
+       {json{{"fsdp", "HSDP"}}, json{{"fsdp", "HSDP 2x8"}},
+        json{{"zero_group", 8}, {"zero_stage", 3}}, json{{"zero_group", 8}, {"zero_stage", 1}}}) {
+    const json read = reads(2, sharding);
+    EXPECT_EQ(read["ep"], 2) << sharding;
+    EXPECT_EQ(read["fsdp"], 4) << sharding;
+    EXPECT_EQ(read["dp"], 2) << sharding;
+    EXPECT_THROW(reads(8, sharding), NotRepresentable) << sharding;  // one rank of each expert
+    EXPECT_THROW(reads(16, sharding), NotRepresentable) << sharding;
+  }
+  EXPECT_EQ(reads(8, {{"fsdp", "FULL_SHARD"}})["fsdp"], 2);
 }
 
 TEST(PublishedWords, OfUlyssesWhoseShardsAreOfAllRanks) {
