@@ -50,8 +50,8 @@ bool has_fp16_weights(const Json& root) {
   return weights != nullptr && weights->is(Json::Kind::kText) && weights->text() == "fp16";
 }
 
-/// The framework that `document` names; nullptr: none, or what is refused later.
-const Framework* framework_of(const JsonDocument& document) {
+/// nullptr: none, or what is refused later.
+const Framework* framework_named(const JsonDocument& document) {
   const Json* name = document.root().find("framework");
   return name != nullptr && name->is(Json::Kind::kText) ? find_framework(name->text()) : nullptr;
 }
@@ -64,15 +64,6 @@ bool says_one_of(const Json& root, const FrameworkInstead::Said& s) {
   const Json* said = said_of(root, s.path);
   if (said != nullptr && !said->is(Json::Kind::kText)) return false;
   return std::ranges::count(s.values, said == nullptr ? "null" : said->text()) != 0;
-}
-
-/// The other program where that is at work; nullptr: none.
-const Framework* instead_of(const Framework& named, const Json& root) {
-  const FrameworkInstead& i = named.instead;
-  if (i.profile.empty()) return nullptr;
-  const bool other =
-      std::ranges::all_of(i.where, [&](const auto& s) { return says_one_of(root, s); });
-  return other ? find_framework(i.profile) : nullptr;
 }
 
 }  // namespace
@@ -99,14 +90,21 @@ const Framework* find_framework(std::string_view name) {
   return found == frameworks().end() ? nullptr : &*found;
 }
 
+const Framework* framework_at_work(const JsonDocument& document) {
+  const Framework* named = framework_named(document);
+  if (named == nullptr || named->instead.profile.empty()) return named;
+  const bool other = std::ranges::all_of(
+      named->instead.where, [&](const auto& s) { return says_one_of(document.root(), s); });
+  return other ? find_framework(named->instead.profile) : named;
+}
+
 std::vector<std::string> fill_in_framework(JsonDocument& document) {
   std::vector<std::string> out;
-  const Framework* found = framework_of(document);
+  const Framework *named = framework_named(document), *found = framework_at_work(document);
   if (found == nullptr) return out;
-  if (const Framework* other = instead_of(*found, document.root())) {
-    apply_override(document, scenario_shape(), "framework", json_quote(other->name),
-                   "framework " + found->name);
-    found = other;
+  if (found != named) {
+    apply_override(document, scenario_shape(), "framework", json_quote(found->name),
+                   "framework " + named->name);
   }
   for (const FrameworkDefault& d : found->defaults) {
     if (says(document.root(), d.path) || !applies(d, document.root())) continue;
@@ -118,7 +116,7 @@ std::vector<std::string> fill_in_framework(JsonDocument& document) {
 }
 
 std::vector<std::string> deciding_sizes(const JsonDocument& document, const std::string& path) {
-  const Framework* found = framework_of(document);
+  const Framework* found = framework_at_work(document);
   if (found == nullptr || says(document.root(), path)) return {};
   const auto of_path = std::ranges::find(found->defaults, path, &FrameworkDefault::path);
   return of_path == found->defaults.end() ? std::vector<std::string>() : of_path->where_split;

@@ -56,6 +56,10 @@ std::vector<std::string> framework_names();
 /// nullptr where none is called `name`.
 const Framework* find_framework(std::string_view name);
 
+/// The framework that `document` names or, where a setting is another program's, that one; nullptr:
+/// none, or what is refused later.
+const Framework* framework_at_work(const JsonDocument& document);
+
 /// Puts what the framework does that `document` names where it does not say itself, and returns the
 /// paths of what it put there. Where a setting is another program's, `document` names that one from
 /// then on.

@@ -67,7 +67,13 @@ class ScenarioWriter {
     out["cluster"] = cluster_of(run_, assumed_);
     if (!run_.optimizer.empty() && !mentions(lower_case(run_.optimizer), "adam"))
       assumed_.push_back(fmt::format("optimizer \"{}\": Adam", run_.optimizer));
-    return {framework_, json_pretty(out.dump()), std::move(assumed_)};
+    const std::string json = json_pretty(out.dump());
+    const Framework* at_work = framework_at_work(parse_json(json, run_.id));
+    if (at_work != nullptr && at_work->name != framework_) {
+      assumed_.push_back(fmt::format("profile: {} instead, by the layout", at_work->name));
+      framework_ = at_work->name;
+    }
+    return {framework_, json, std::move(assumed_)};
   }
 
  private:

@@ -186,4 +186,17 @@ TEST(PublishedFrameworks, AHeadOfKeysThatSeveralRanksHaveIsPlannedOnEach) {
   EXPECT_EQ(json::parse(scenario_of(run_of(record)).json)["model"]["kv_heads"], 1);
 }
 
+// Of FSDP's and DeepSpeed's the latter alone leaves parameters behind.
+TEST(PublishedFrameworks, TheTrainersWithTheOptimizerAloneOnTheHostIsDeepSpeeds) {
+  json record = published_sample();
+  record["framework"] = "transformers";
+  record["parallel"] = {{"dp", 16}, {"zero_stage", 3}, {"offload", "optimizer"}};
+  const RecordScenario read = scenario_of(run_of(record));
+  EXPECT_EQ(read.framework, "deepspeed-zero3");
+  EXPECT_EQ(std::ranges::count(read.assumed, "profile: deepspeed-zero3 instead, by the layout"), 1);
+  EXPECT_TRUE(parse_scenario(read.json, "sample").strategy.keep_weight_shard);
+  record["parallel"]["offload"] = "cpu";
+  EXPECT_EQ(scenario_of(run_of(record)).framework, "transformers");
+}
+
 }  // namespace plait::published_frameworks_test
