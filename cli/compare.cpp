@@ -249,8 +249,7 @@ void add_compare(Command& command) {
              "Exit code 1 when a step time differs from the first by more than this (5%)")
       .takes("LIMIT");
   add_jobs_option(sub, options->jobs);
-  sub.runs(naming_vary(options->variations,
-                       [&command, options] { return compare(*options, command.line); }));
+  sub.runs([&command, options] { return compare(*options, command.line); });
 }
 
 }  // namespace plait

@@ -121,7 +121,7 @@ Scenario with_room(Scenario scenario, const std::string& text, const ExportOptio
   const std::int64_t most = std::max<std::int64_t>(1, sequences_with_room(scenario));
   if (most >= asked) return scenario;
   std::vector<Override> overrides = options.scenario.overrides();
-  overrides.emplace_back("serving.engine.max_num_seqs", std::to_string(most));
+  overrides.push_back({"serving.engine.max_num_seqs", std::to_string(most)});
   Scenario out = parse_scenario(text, input_name(options.scenario.file), overrides);
   out.warnings.push_back(
       fmt::format("W011: the cache has room for {} sequences of {} tokens at a time, not for "

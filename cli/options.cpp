@@ -10,12 +10,10 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
-#include <utility>
 
 #include "core/error.h"
 #include "reports/new_file.h"
 #include "reports/vary.h"
-#include "scenarios/overrides.h"
 
 namespace plait {
 namespace {
@@ -125,27 +123,6 @@ Option add_vary_option(Subcommand command, std::vector<std::string>& variations)
               "Vary a field: path=a,b,c or path=lo-hi*factor; several make all combinations")
       .takes("PATH=VALUES")
       .repeatable();
-}
-
-std::function<int()> naming_vary(const std::vector<std::string>& variations,
-                                 std::function<int()> action) {
-  return [&variations, action = std::move(action)] {
-    try {
-      return action();
-    } catch (const InputError& error) {
-      InputError::Text text = error.text();
-      for (const std::string& v : variations) {
-        const Variation varied = parse_variation(v);
-        const std::string set = "--set " + varied.path + "=";
-        if (!text.where.file.starts_with(set)) continue;
-        const std::string value = text.where.file.substr(set.size());
-        const bool of_it = std::ranges::any_of(
-            varied.values, [&](const std::string& each) { return with_quotes(each) == value; });
-        if (of_it) text.where.file = "-L " + varied.path + "=" + value;
-      }
-      throw InputError(std::move(text));
-    }
-  };
 }
 
 void add_price_option(Subcommand command, std::vector<std::string>& prices) {

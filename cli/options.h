@@ -1,7 +1,6 @@
 #pragma once
 // Options that several subcommands share.
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,9 +39,6 @@ void add_scenarios_options(
 std::vector<std::string> names_of_files(const std::vector<std::string>& files);
 /// -L PATH=VALUES, any number of times.
 Option add_vary_option(Subcommand command, std::vector<std::string>& variations);
-/// What a command does, whose errors at a value of `variations` name -L.
-std::function<int()> naming_vary(const std::vector<std::string>& variations,
-                                 std::function<int()> action);
 /// --price [DEVICE=]PRICE (prediction/prices.h).
 void add_price_option(Subcommand command, std::vector<std::string>& prices);
 /// -j THREADS.

@@ -99,12 +99,12 @@ void warn_of_idle_sets(const RunCommandOptions& options, const ScenarioText& tex
                        const Scenario& scenario, Reported& out) {
   std::vector<Override> sets = options.scenario.overrides();
   if (!options.prices.empty()) {
-    sets.emplace_back("cluster.price_per_device_hour",
-                      fmt::format("{}", scenario.price_per_device_hour));
+    sets.push_back(
+        {"cluster.price_per_device_hour", fmt::format("{}", scenario.price_per_device_hour)});
   }
   for (const std::size_t i : idle_overrides(sets, text, out, options.unfold)) {
     if (i >= options.scenario.sets.size()) continue;
-    if (is_told(out.report.run.warnings, canonical_path(sets[i].first))) continue;
+    if (is_told(out.report.run.warnings, canonical_path(sets[i].path))) continue;
     out.report.run.warnings.push_back(
         fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
   }

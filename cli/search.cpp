@@ -274,8 +274,7 @@ void add_search(Command& command) {
   add_files(sub, *options);
   add_jobs_option(sub, options->question.jobs);
   add_output_options(sub, options->output);
-  sub.runs(naming_vary(options->variations,
-                       [&command, options] { return run_search(*options, command); }),
+  sub.runs([&command, options] { return run_search(*options, command); },
            [options] {
              if (options->scenario.file == "-" && started_by_launcher()) {
                usage_error("scenario: every rank reads it: name a file");

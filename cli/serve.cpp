@@ -193,8 +193,7 @@ void add_serve(Command& command) {
            "Look for the highest rate of Poisson arrivals that attains serving.slo");
   add_output_options(sub, options->output);
   add_html_option(sub, options->html);
-  sub.runs(naming_vary(options->variations,
-                       [&command, options] { return run(*options, command.line); }));
+  sub.runs([&command, options] { return run(*options, command.line); });
 }
 
 }  // namespace plait

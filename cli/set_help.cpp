@@ -132,7 +132,7 @@ std::string describe(const std::string& path, const Tree& field, const Tree& roo
 /// to mend it.
 std::optional<Scenario> readable(const ScenarioOptions& options) {
   std::vector<Override> overrides = options.overrides();
-  std::erase_if(overrides, [](const Override& o) { return o.second == kHelp; });
+  std::erase_if(overrides, [](const Override& o) { return o.value == kHelp; });
   try {
     return load_scenario(options.file, overrides);
   } catch (const InputError&) {
@@ -175,8 +175,8 @@ void add_paths(const std::string& prefix, const Tree& field, const Tree& root,
 std::vector<std::string> asked_for(const std::vector<std::string>& sets) {
   std::vector<std::string> out;
   for (const std::string& set : sets) {
-    const auto [path, value] = split_assignment(set);
-    if (value == kHelp) out.push_back(path);
+    const Override given = split_assignment(set);
+    if (given.value == kHelp) out.push_back(given.path);
   }
   return out;
 }

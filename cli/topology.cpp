@@ -33,7 +33,7 @@ bool is_file_name(const std::string& word) {
 /// The preset or file that `word` names. Throws InputError C001 when it is neither.
 DescribedCluster machine_of(const std::string& word, std::vector<Override> overrides,
                             std::int64_t nodes) {
-  if (nodes > 0) overrides.emplace_back("cluster.nodes", std::to_string(nodes));
+  if (nodes > 0) overrides.push_back({"cluster.nodes", std::to_string(nodes)});
   if (is_file_name(word)) {
     return parse_machine(read_text_file(word), input_name(word), overrides);
   }

@@ -128,8 +128,7 @@ void add_whatif(Command& command) {
       .writes_file();
   add_html_option(sub, options->html);
   add_jobs_option(sub, options->jobs);
-  sub.runs(naming_vary(options->variations,
-                       [&command, options] { return whatif(*options, command.line); }));
+  sub.runs([&command, options] { return whatif(*options, command.line); });
 }
 
 }  // namespace plait

@@ -31,6 +31,7 @@ class InputError : public std::runtime_error {
     Where where = {};
     std::string expected = {};
     std::string cure = {};
+    std::vector<std::string> others = {};  // paths of the other fields that it is about
   };
   explicit InputError(Text text);
   const Text& text() const { return text_; }

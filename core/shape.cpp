@@ -148,8 +148,7 @@ std::string reference_of(const Shape& shape) {
 }
 
 void apply_override(JsonDocument& document, const Shape& shape, const std::string& path,
-                    const std::string& text, std::string origin) {
-  if (origin.empty()) origin = "--set " + path + "=" + text;
+                    const std::string& text, const std::string& origin) {
   const std::vector<std::string> steps = split_path(path);
   std::vector<std::string> walked;
   const Shape* at = &shape;

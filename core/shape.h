@@ -40,11 +40,11 @@ std::string schema_document(const Shape& shape, const std::string& title);
 /// A Markdown section with a table of properties for each object below `shape`.
 std::string reference_of(const Shape& shape);
 
-/// Applies --set `path`=`text` to a document that has this shape. A text that stands for an object
-/// becomes one first. `origin` is what messages call its place, where that is another one. Throws
-/// InputError F005 for a path that the shape does not have.
+/// Puts `text` at `path` of a document that has this shape. A text that stands for an object
+/// becomes one first. `origin` is what messages call its place. Throws InputError F005 for a path
+/// that the shape does not have.
 void apply_override(JsonDocument& document, const Shape& shape, const std::string& path,
-                    const std::string& text, std::string origin = "");
+                    const std::string& text, const std::string& origin);
 
 /// Dotted paths of the properties that may be left open, in the order of the tables.
 std::vector<std::string> searchable_paths(const Shape& shape);

@@ -11,7 +11,8 @@ void require_one_length(const Documents& d) {
   if (d.length == 0 || d.lengths.empty()) return;
   throw refusal("S131", "documents have one length for all of them and a list of lengths",
                 "workload.documents", "workload.documents.length or workload.documents.lengths",
-                "remove one of the two");
+                "remove one of the two",
+                {"workload.documents.length", "workload.documents.lengths"});
 }
 
 constexpr std::int64_t kMostDocuments = 1 << 20;
@@ -20,17 +21,19 @@ void require_few(const Documents& d, std::int64_t sequence_length) {
   if (d.length == 0 || sequence_length / d.length < kMostDocuments) return;
   throw refusal("S134", "more than a million documents in a sequence", "workload.documents.length",
                 "at least " + std::to_string(sequence_length / kMostDocuments + 1) + " tokens",
-                "make the documents longer");
+                "make the documents longer", {"workload.sequence_length"});
 }
 
 /// `tokens` that stand in one sequence.
 void require_room(std::int64_t tokens, std::int64_t sequence_length) {
   if (tokens <= sequence_length) return;
-  throw refusal("S132",
-                "documents of " + std::to_string(tokens) + " tokens in a sequence of " +
-                    std::to_string(sequence_length),
-                "workload.documents", "at most workload.sequence_length tokens in a sequence",
-                "shorten the documents or raise workload.sequence_length");
+  throw refusal(
+      "S132",
+      "documents of " + std::to_string(tokens) + " tokens in a sequence of " +
+          std::to_string(sequence_length),
+      "workload.documents", "at most workload.sequence_length tokens in a sequence",
+      "shorten the documents or raise workload.sequence_length",
+      {"workload.documents.length", "workload.documents.lengths", "workload.sequence_length"});
 }
 
 /// Positions first .. first + n - 1. The query at offset x of a document sees x + 1/2 keys, but no

@@ -18,7 +18,8 @@ void require_types(const Precision& p) {
                 "weights in fp32, products in no other type and no narrow logits with "
                 "workload.precision.autocast",
                 "set workload.precision to {\"weights\": \"fp32\", \"autocast\": \"bf16\"}, or "
-                "remove autocast");
+                "remove autocast",
+                {"workload.precision.autocast"});
 }
 
 /// Kernels that choose types by themselves, and what casts weights on its own.

@@ -22,7 +22,8 @@ void require_pattern(const Model& m) {
       "model.layer_pattern",
       "a letter for each of model.layers: M state-space mixer, G gated delta net, * attention, - "
       "MLP, E experts, m, g and a the mixer or attention with an MLP behind it",
-      known && fits ? "set model.experts" : "correct model.layer_pattern or model.layers");
+      known && fits ? "set model.experts" : "correct model.layer_pattern or model.layers",
+      {"model.layers"});
 }
 
 void require_states(const Model& m) {
@@ -36,7 +37,7 @@ void require_states(const Model& m) {
                 "model.state_heads",
                 "model.state_size, state_heads, state_head_dim and state_groups at least 1, and "
                 "groups that divide the heads",
-                "set them");
+                "set them", {"model.state_size", "model.state_head_dim", "model.state_groups"});
 }
 
 /// A model has one set of sizes for them.
@@ -67,7 +68,7 @@ void require_plain_layers(const Model& m) {
                 other,
                 "model.causal = true, norm_position = \"pre\", parallel_attention = false, and "
                 "mtp_layers = 0 or a pattern that ends with a",
-                "change it, or remove model.layer_pattern");
+                "change it, or remove model.layer_pattern", {"model.layer_pattern"});
 }
 
 void require_whole_sequences(const Model& m, const Workload& w, const Strategy& s) {
@@ -75,25 +76,27 @@ void require_whole_sequences(const Model& m, const Workload& w, const Strategy& 
   if (s.mesh.size_of(kContextAxes) > 1) {
     throw refusal("S154", "states pass from token to token, and none is sent to another rank",
                   "strategy.cp", "1 with state-space mixers and gated delta nets",
-                  "set strategy.cp to 1, and split by strategy.tp or strategy.pp");
+                  "set strategy.cp to 1, and split by strategy.tp or strategy.pp",
+                  {"model.layer_pattern"});
   }
   if (w.documents.packing == Packing::kNone) return;
-  throw refusal("S155", "states would pass from one document to the next",
-                "workload.documents.packing",
-                "\"none\" with state-space mixers and gated delta nets",
-                "remove workload.documents: sequences of one document each");
+  throw refusal(
+      "S155", "states would pass from one document to the next", "workload.documents.packing",
+      "\"none\" with state-space mixers and gated delta nets",
+      "remove workload.documents: sequences of one document each", {"model.layer_pattern"});
 }
 
 void require_strategy(const Workload& w, const Strategy& s) {
   if (s.recompute.kind == Recompute::kOps) {
     throw refusal("S156", "layers of a pattern are not computed again op by op",
                   "strategy.recompute", "none, selective, modules or full with a pattern",
-                  "set strategy.recompute to \"full\"");
+                  "set strategy.recompute to \"full\"",
+                  {"strategy.recompute.kind", "model.layer_pattern"});
   }
   if (w.precision.narrow_weights == NarrowWeights::kNone) return;
   throw refusal("S157", "weights of layers of a pattern are not kept in 8 bits",
                 "workload.precision.narrow_weights", "\"none\" with a pattern",
-                "remove workload.precision.narrow_weights");
+                "remove workload.precision.narrow_weights", {"model.layer_pattern"});
 }
 
 }  // namespace

@@ -42,14 +42,15 @@ void require_dense_decoder(const Model& m) {
                 other,
                 "no experts, latents, patterns of layers, modules that predict further tokens or "
                 "encoders with workload.lora",
-                "change it, or remove workload.lora");
+                "change it, or remove workload.lora", {"workload.lora"});
 }
 
 void require_precision(const Precision& p) {
   if (!p.split_master) return;
   throw refusal("S162", "lower halves of master weights of adapters alone",
                 "workload.precision.split_master", "whole masters with workload.lora",
-                "set workload.precision.split_master to false, or remove workload.lora");
+                "set workload.precision.split_master to false, or remove workload.lora",
+                {"workload.lora"});
 }
 
 void require_dropout(const LowRankAdapters& lora) {
@@ -68,7 +69,7 @@ void require_quantizable(const LowRankAdapters& lora, const Precision& p, const 
   throw refusal("S165", "frozen weights in nf4 are dequantised whole, for products in their type",
                 other,
                 "tp = 1 and products that are not narrowed with workload.lora.frozen = \"nf4\"",
-                "change it, or set workload.lora.frozen to \"plain\"");
+                "change it, or set workload.lora.frozen to \"plain\"", {"workload.lora.frozen"});
 }
 
 /// What of the strategy, by field.

@@ -10,17 +10,19 @@ void require_heads_and_norms(const Model& m) {
     throw refusal("S040",
                   std::to_string(m.heads) + " query heads cannot share " +
                       std::to_string(m.kv_heads) + " key-value heads evenly",
-                  "model.kv_heads", "a divisor of model.heads", "change model.kv_heads");
+                  "model.kv_heads", "a divisor of model.heads", "change model.kv_heads",
+                  {"model.heads"});
   }
   if (m.shared_norm && !m.parallel_attention) {
     throw refusal("S146", "attention and MLP one behind the other have a norm each",
                   "model.shared_norm", "false without model.parallel_attention",
-                  "remove it, or set model.parallel_attention to true");
+                  "remove it, or set model.parallel_attention to true",
+                  {"model.parallel_attention"});
   }
   if (m.qk_norm_across_heads && !m.qk_norm) {
     throw refusal("S147", "no norm of queries and keys is there to span all heads",
                   "model.qk_norm_across_heads", "false without model.qk_norm",
-                  "remove it, or set model.qk_norm to true");
+                  "remove it, or set model.qk_norm to true", {"model.qk_norm"});
   }
 }
 
@@ -35,7 +37,7 @@ void require_partial_rotation(const Model& m) {
                 "model.rope_head_dim",
                 "0, for all, or an even number below model.head_dim with model.positions = "
                 "\"rotary\"",
-                "correct it");
+                "correct it", {"model.head_dim", "model.positions"});
 }
 
 void require_latents(const Model& m) {
@@ -46,7 +48,8 @@ void require_latents(const Model& m) {
                   "a latent of the queries, or values of another width, belong to multi-head "
                   "latent attention",
                   "model.kv_lora_rank", "1 or more with model.q_lora_rank or model.v_head_dim",
-                  "set model.kv_lora_rank, or these two to 0");
+                  "set model.kv_lora_rank, or these two to 0",
+                  {"model.q_lora_rank", "model.v_head_dim"});
   }
   const bool fits = m.kv_heads == m.heads && m.rope_head_dim > 0 && m.rope_head_dim % 2 == 0 &&
                     m.rope_head_dim < m.head_dim;
@@ -59,7 +62,8 @@ void require_latents(const Model& m) {
                   "model.rope_head_dim",
                   "as many key-value heads as heads, and an even number of columns below "
                   "model.head_dim",
-                  "correct model.kv_heads and model.rope_head_dim");
+                  "correct model.kv_heads and model.rope_head_dim",
+                  {"model.heads", "model.kv_heads", "model.head_dim"});
   }
   const char* other = m.attention_window > 0                 ? "model.attention_window"
                       : m.qk_norm                            ? "model.qk_norm"
@@ -73,7 +77,7 @@ void require_latents(const Model& m) {
                   other,
                   "model.positions = \"rotary\", model.qkv_bias = false, model.qk_norm = false, "
                   "model.attention_window = 0",
-                  "change it");
+                  "change it", {"model.kv_lora_rank"});
   }
 }
 
@@ -88,12 +92,13 @@ void require_experts(const Model& m) {
                   "model.experts_per_token",
                   "1 to model.experts of them, with model.expert_ffn_hidden and model.moe_every at "
                   "least 1",
-                  "set model.experts_per_token and model.expert_ffn_hidden");
+                  "set model.experts_per_token and model.expert_ffn_hidden",
+                  {"model.experts", "model.expert_ffn_hidden", "model.moe_every"});
   }
   if (m.mlp_bias || m.parallel_attention) {
     throw refusal("S091", "experts are planned without biases, behind attention",
                   m.mlp_bias ? "model.mlp_bias" : "model.parallel_attention", "false with experts",
-                  "switch it off");
+                  "switch it off", {"model.experts"});
   }
 }
 
@@ -111,7 +116,7 @@ void require_branch_norms(const Model& m) {
                 other,
                 "model.parallel_attention = false, attention_output_bias = false, mlp_bias = "
                 "false, dropout = 0",
-                "change it, or set model.norm_position to \"pre\"");
+                "change it, or set model.norm_position to \"pre\"", {"model.norm_position"});
 }
 
 }  // namespace

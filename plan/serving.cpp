@@ -52,18 +52,20 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
   if (!m.layer_pattern.empty() && leaves_device(layout.map, layout.row_split)) {
     throw refusal("S158", "layers of a pattern are served on devices", "serving.layers.deal",
                   "\"even\" and cache_on_host = false with model.layer_pattern",
-                  "remove serving.layers, or serve a model without a pattern");
+                  "remove serving.layers, or serve a model without a pattern",
+                  {"serving.layers.cache_on_host", "model.layer_pattern"});
   }
   const Mesh& mesh = layout.mesh;
   if (layout.row_split && (mesh[Axis::kPp] > 1 || m.experts > 0)) {
     throw refusal("S192", "a model split by rows over pipeline stages, or one with experts",
                   "serving.layers.split",
                   "\"layer\", or strategy.pp = 1 and a model without experts",
-                  "split by layers: strategy.pp");
+                  "split by layers: strategy.pp", {"strategy.pp", "model.experts"});
   }
   if (mesh[Axis::kTp] > 1 && leaves_device(layout.map, layout.row_split)) {
     throw refusal("S067", "layers off the device together with tensor parallelism", "strategy.tp",
-                  "1, or all layers on devices", "split by layers: strategy.pp");
+                  "1, or all layers on devices", "split by layers: strategy.pp",
+                  {"serving.layers"});
   }
   for (const Axis axis : {Axis::kFsdp, Axis::kCp, Axis::kUlysses, Axis::kEp, Axis::kEtp}) {
     if (mesh[axis] == 1) continue;

@@ -61,7 +61,8 @@ void require_positions_for(const std::vector<Request>& requests, const Scenario&
                             s.model.name, positions),
                 traced ? "serving.requests.trace" : "serving.requests.kinds",
                 fmt::format("prompt and answer of at most {} tokens together", positions),
-                "shorten the requests, or raise model.max_positions where positions are scaled");
+                "shorten the requests, or raise model.max_positions where positions are scaled",
+                {"model.max_positions"});
 }
 
 }  // namespace
@@ -78,7 +79,8 @@ void require_positions(const Scenario& s) {
         fmt::format("sequences of {} tokens, and {} has {} positions", longest, s.model.name,
                     positions),
         path, fmt::format("at most {}", positions),
-        fmt::format("lower {}, or raise model.max_positions where positions are scaled", path));
+        fmt::format("lower {}, or raise model.max_positions where positions are scaled", path),
+        {"model.max_positions"});
   }
 }
 

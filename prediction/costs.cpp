@@ -28,7 +28,8 @@ void require_its_device(const Calibration& calibration, const Scenario& scenario
             .problem = "a calibration for a cluster of several kinds of nodes",
             .where = {"", 0, 0, "calibration"},
             .expected = "nodes of the kind that was measured, and no others",
-            .cure = "remove the calibration, or cluster.other_nodes"});
+            .cure = "remove the calibration, or cluster.other_nodes",
+            .others = {"cluster.other_nodes"}});
   }
   const std::string& device = scenario.cluster.device.name;
   // A processor's says none, nor does one of a GPU that the catalogue has not.
@@ -42,7 +43,8 @@ void require_its_device(const Calibration& calibration, const Scenario& scenario
                                    says_none ? calibration.machine : calibration.device, device),
             .where = {"", 0, 0, "calibration"},
             .expected = fmt::format("one of plait calibrate --device {}", device),
-            .cure = "remove the calibration, or choose a cluster of the device that was measured"});
+            .cure = "remove the calibration, or choose a cluster of the device that was measured",
+            .others = {"cluster.device", "cluster.preset"}});
   }
 }
 

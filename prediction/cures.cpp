@@ -33,7 +33,7 @@ void add_state_sharding(const Change& from, std::vector<Change>& out) {
   if (s.mesh.size_of(kTensorAxes) > 1 && !s.sequence_parallel) {
     Change c = from;
     c.strategy.sequence_parallel = true;
-    c.sets.emplace_back("strategy.sequence_parallel", "true");
+    c.sets.push_back({"strategy.sequence_parallel", "true"});
     out.push_back(std::move(c));
   }
 }
@@ -49,7 +49,7 @@ void add_less_activation(const Change& from, std::vector<Change>& out) {
   const auto recompute = [&](Recompute kind, const char* name) {
     Change c = from;
     c.strategy.recompute = {kind, -1};
-    c.sets.emplace_back("strategy.recompute", name);
+    c.sets.push_back({"strategy.recompute", name});
     out.push_back(std::move(c));
   };
   if (r.kind == Recompute::kNone) recompute(Recompute::kSelective, "selective");
@@ -117,7 +117,7 @@ std::vector<Cure> fitting(const Scenario& s, const std::vector<Change>& tried, s
 bool same_field(const Change& a, const Change& b) {
   for (const Override& x : a.sets) {
     for (const Override& y : b.sets) {
-      if (&x != &y && x.first == y.first) return true;
+      if (&x != &y && x.path == y.path) return true;
     }
   }
   return false;

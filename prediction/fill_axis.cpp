@@ -10,7 +10,7 @@ namespace {
 std::string path_of(Axis axis) { return "strategy." + std::string(name_of(axis)); }
 
 bool is_set(Axis axis, const std::vector<Override>& overrides) {
-  return std::ranges::count(overrides, path_of(axis), &Override::first) > 0;
+  return std::ranges::count(overrides, path_of(axis), &Override::path) > 0;
 }
 
 /// Size of `axis` with which the mesh has as many ranks as there are devices.

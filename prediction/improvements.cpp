@@ -35,7 +35,7 @@ class Trials {
     std::vector<Tried> out(neighbours.size());
     const auto predict_one = [&](std::size_t i) {
       std::vector<Override> all = with(sets_, neighbours[i]->sets);
-      if (analytic) all.emplace_back("network", "analytic");
+      if (analytic) all.push_back({"network", "analytic"});
       out[i].neighbour = neighbours[i];
       try {
         out[i].outcome = evaluator_({&text_, std::move(all), true});

@@ -92,7 +92,7 @@ void require_arrivals(const Load& load) {
                 fmt::format("{} requests at {:g} a second arrive over {:.0f} days", load.count,
                             load.rate_per_s, all.value / 86400),
                 "serving.requests.rate_per_s", "arrivals within 100 days",
-                "raise the rate, or lower serving.requests.count");
+                "raise the rate, or lower serving.requests.count", {"serving.requests.count"});
 }
 
 /// Finds the highest rate, and lets the load have it, with the requests that have held it.

@@ -30,7 +30,9 @@ void require_progress(const Scenario& s, const InterruptedTraining& t, const Tra
            .where = {"", 0, 0, "training"},
            .expected = "failures rare enough for training to get on",
            .cure = "shorten training.checkpoint.interval or training.restart_time, or raise "
-                   "training.checkpoint.bandwidth or training.device_mtbf"}),
+                   "training.checkpoint.bandwidth or training.device_mtbf",
+           .others = {"training.device_mtbf", "training.checkpoint.interval",
+                      "training.restart_time", "training.checkpoint.bandwidth"}}),
       s);
 }
 

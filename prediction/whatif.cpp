@@ -57,7 +57,7 @@ class WhatIfStudy {
         }
       } else {
         study_.points[i - 1] = point(all[i - 1], true);
-        for (const Override& set : all[i - 1]) study_.points[i - 1].values.push_back(set.second);
+        for (const Override& set : all[i - 1]) study_.points[i - 1].values.push_back(set.value);
       }
     };
     in_parallel(all.size() + 1, jobs_, evaluate,
@@ -146,7 +146,7 @@ class WhatIfStudy {
       Assignments sets = {set_to(0, v)};
       const std::vector<std::string> values = others(curve);
       for (std::size_t k = 0; k < values.size(); ++k) {
-        sets.emplace_back(study_.knobs[k + 1].path, values[k]);
+        sets.push_back({study_.knobs[k + 1].path, values[k]});
       }
       const auto r = report_at(sets);
       return r ? compared_time_s(*r) : 0;

@@ -20,7 +20,7 @@ int set_options_width(const std::vector<Changed>& changes) {
 
 nlohmann::ordered_json sets_json(const Assignments& sets) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const auto& [path, value] : sets) out[path] = value;
+  for (const Override& set : sets) out[set.path] = set.value;
   return out;
 }
 

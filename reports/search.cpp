@@ -125,7 +125,7 @@ Assignments family_of(const SearchRow& row) {
                                          "strategy.pipeline.last_stage_layers"};
   Assignments out = assignments_of(row);
   std::erase_if(out, [](const auto& setting) {
-    return std::ranges::find(kWithin, setting.first) != kWithin.end();
+    return std::ranges::find(kWithin, setting.path) != kWithin.end();
   });
   return out;
 }
@@ -178,7 +178,7 @@ void add_table(const std::string& title, const std::vector<Named>& rows, const R
 
 Tree tree_of(const Assignments& settings) {
   Tree out = Tree::object();
-  for (const auto& [path, value] : settings) out[path] = value;
+  for (const Override& set : settings) out[set.path] = set.value;
   return out;
 }
 
@@ -229,8 +229,9 @@ SearchCounts& SearchCounts::operator+=(const SearchCounts& o) {
 
 std::string machine_words(const Assignments& machine) {
   std::string out;
-  for (const auto& [path, value] : machine) {
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", path.substr(path.rfind('.') + 1), value);
+  for (const Override& set : machine) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", set.path.substr(set.path.rfind('.') + 1),
+                       set.value);
   }
   return out;
 }

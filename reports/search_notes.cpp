@@ -146,9 +146,10 @@ std::string front_words(const SearchReport& s) {
 std::string held_words(const SearchReport& s) {
   if (s.held.empty()) return "";
   std::vector<std::string> parts;
-  for (const auto& [path, value] : s.held) {
-    const std::string name = path.starts_with("strategy.") ? without_section(path) : path;
-    parts.push_back(value.empty() ? name : fmt::format("{} {}", name, value));
+  for (const Override& set : s.held) {
+    const std::string name =
+        set.path.starts_with("strategy.") ? without_section(set.path) : set.path;
+    parts.push_back(set.value.empty() ? name : fmt::format("{} {}", name, set.value));
   }
   return fmt::format("held as written, where -L does not vary them: {}", fmt::join(parts, ", "));
 }

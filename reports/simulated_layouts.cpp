@@ -44,13 +44,13 @@ class CsvWriter : public LayoutWriter {
   }
   static std::vector<std::string> header(const SimulatedLayout& l) {
     std::vector<std::string> out = {"machine"};
-    for (const auto& [path, value] : l.settings) out.push_back(column_of(path));
+    for (const Override& set : l.settings) out.push_back(column_of(set.path));
     out.insert(out.end(), {"bound_s", "step_time_s", "memory_bytes", "room_bytes", "outcome"});
     return out;
   }
   static std::vector<std::string> values(const SimulatedLayout& l) {
     std::vector<std::string> out = {machine_text(l.machine)};
-    for (const auto& [path, value] : l.settings) out.push_back(value);
+    for (const Override& set : l.settings) out.push_back(set.value);
     if (l.planned) {
       out.insert(out.end(), {fmt::format("{}", l.bound_s), fmt::format("{}", l.step_time_s),
                              fmt::format("{}", l.memory_bytes), fmt::format("{}", l.room_bytes)});
@@ -76,8 +76,8 @@ std::string column_of(const std::string& path) {
 
 std::string machine_text(const Assignments& machine) {
   std::string out;
-  for (const auto& [path, value] : machine) {
-    out += fmt::format("{}{}={}", out.empty() ? "" : " ", path, value);
+  for (const Override& set : machine) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", set.path, set.value);
   }
   return out;
 }

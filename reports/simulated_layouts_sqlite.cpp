@@ -113,9 +113,9 @@ class SqliteWriter : public LayoutWriter {
  private:
   void prepare(const Assignments& settings) {
     std::string columns, marks;
-    for (const auto& [path, value] : settings) {
-      const bool number = is_number(value);
-      columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", column_of(path),
+    for (const Override& set : settings) {
+      const bool number = is_number(set.value);
+      columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", column_of(set.path),
                              number ? "INTEGER" : "TEXT");
       marks += ", ?";
     }
@@ -130,8 +130,8 @@ class SqliteWriter : public LayoutWriter {
   void insert(const SimulatedLayout& l) {
     Statement& s = *insert_;
     s.integer(search_).text(machine_text(l.machine));
-    for (const auto& [path, value] : l.settings) {
-      is_number(value) ? s.integer(std::stoll(value)) : s.text(value);
+    for (const Override& set : l.settings) {
+      is_number(set.value) ? s.integer(std::stoll(set.value)) : s.text(set.value);
     }
     s.real(l.bound_s);
     if (l.planned) {

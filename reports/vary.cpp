@@ -62,7 +62,7 @@ void expand(const std::string& text, const std::string& value, std::vector<std::
 
 }  // namespace
 
-std::pair<std::string, std::string> split_assignment(const std::string& text) {
+Override split_assignment(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     throw InputError({.code = "G003",
@@ -76,7 +76,8 @@ std::pair<std::string, std::string> split_assignment(const std::string& text) {
 Variation parse_variation(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) refuse(text, "no path and values");
-  Variation v{text.substr(0, equals), {}};
+  Variation v;
+  v.path = text.substr(0, equals);
   for (const std::string& value : split_values(text.substr(equals + 1))) {
     if (value.empty()) refuse(text, "an empty value");
     expand(text, value, v.values);
@@ -84,35 +85,35 @@ Variation parse_variation(const std::string& text) {
   return v;
 }
 
-std::string short_name(const Assignments::value_type& set) {
-  return set.first.substr(set.first.rfind('.') + 1) + "=" + set.second;
+std::string short_name(const Override& set) {
+  return set.path.substr(set.path.rfind('.') + 1) + "=" + set.value;
 }
 
 std::string label_of(const Assignments& sets) {
   const auto last = [](const std::string& path) { return path.rfind('.') + 1; };  // 0: no dot
   std::string out;
-  for (const auto& set : sets) {
-    const std::string& path = set.first;
+  for (const Override& set : sets) {
+    const std::string& path = set.path;
     const std::string word = path.substr(last(path));
     const auto alike = std::ranges::count_if(
-        sets, [&](const auto& other) { return other.first.substr(last(other.first)) == word; });
+        sets, [&](const Override& other) { return other.path.substr(last(other.path)) == word; });
     const std::size_t dot = last(path);
     const bool two = alike > 1 && dot > 1;
     out += (out.empty() ? "" : " ") +
-           (two ? path.substr(path.rfind('.', dot - 2) + 1) + "=" + set.second : short_name(set));
+           (two ? path.substr(path.rfind('.', dot - 2) + 1) + "=" + set.value : short_name(set));
   }
   return out;
 }
 
 std::string set_options(const Assignments& sets) {
   std::vector<std::string> out;
-  for (const auto& [path, value] : sets) out.push_back(fmt::format("--set {}={}", path, value));
+  for (const Override& set : sets) out.push_back(fmt::format("--set {}={}", set.path, set.value));
   return fmt::format("{}", fmt::join(out, " "));
 }
 
 Assignments outer_first(Assignments sets) {
   std::ranges::stable_sort(sets, {},
-                           [](const auto& set) { return std::ranges::count(set.first, '.'); });
+                           [](const Override& set) { return std::ranges::count(set.path, '.'); });
   return sets;
 }
 
@@ -128,7 +129,7 @@ std::vector<Assignments> combinations(const std::vector<Variation>& variations) 
     for (const Assignments& prefix : out) {
       for (const std::string& value : v.values) {
         longer.push_back(prefix);
-        longer.back().emplace_back(v.path, value);
+        longer.back().push_back({v.path, value, v.option});
       }
     }
     out = std::move(longer);

@@ -2,8 +2,9 @@
 // Which knobs a comparison varies: "strategy.tp=1,2,4,8" or a range, "strategy.pp=1-16*2".
 
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "core/override.h"
 
 namespace plait {
 
@@ -11,20 +12,21 @@ namespace plait {
 struct Variation {
   std::string path;
   std::vector<std::string> values;
+  std::string option = "-L";  // which said so
 };
 
 /// "path=value"; the value may contain "=". Throws InputError G003.
-std::pair<std::string, std::string> split_assignment(const std::string& text);
+Override split_assignment(const std::string& text);
 
 /// Values are separated by commas outside of quotes and brackets. A value lo-hi of two whole
 /// numbers stands for lo, lo+1, ..., hi; lo-hi+k for steps of k; lo-hi*k for factors of k. Throws
 /// InputError G004.
 Variation parse_variation(const std::string& text);
 
-using Assignments = std::vector<std::pair<std::string, std::string>>;
+using Assignments = std::vector<Override>;
 
 /// "tp=4", the last word of the path.
-std::string short_name(const Assignments::value_type& set);
+std::string short_name(const Override& set);
 
 /// Short names of all, behind one another; of paths with the same last word the last two:
 /// "prefill.tp=4 decode.tp=8".

@@ -84,8 +84,8 @@ TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) 
     row.cells.push_back(compares_trainings(study) ? training_price_cell(r) : price_cell(r));
   }
   const std::string filled =
-      p.filled ? fmt::format(" ({} {})", p.filled->first.substr(p.filled->first.rfind('.') + 1),
-                             p.filled->second)
+      p.filled ? fmt::format(" ({} {})", p.filled->path.substr(p.filled->path.rfind('.') + 1),
+                             p.filled->value)
                : "";
   row.cells.push_back({bound_of(r) + filled});
   return row;

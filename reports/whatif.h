@@ -4,10 +4,10 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/measure.h"
+#include "core/override.h"
 #include "reports/break_even.h"
 #include "reports/report.h"
 #include "reports/terminal.h"
@@ -37,7 +37,7 @@ struct WhatIfPoint {
   std::optional<Report> report;
   std::string reason;  // without a report
   /// The data-parallel axis, where it had to give way to the number of devices.
-  std::optional<std::pair<std::string, std::string>> filled;
+  std::optional<Override> filled;
 };
 
 struct KnobFinding {

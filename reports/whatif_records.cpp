@@ -27,7 +27,7 @@ Tree values_tree(const WhatIf& study, const std::vector<std::string>& values) {
 
 Tree tree_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) {
   Tree out = {{"values", values_tree(study, p.values)}, {"planned", p.report.has_value()}};
-  if (p.filled) out["filled"] = {{p.filled->first, p.filled->second}};
+  if (p.filled) out["filled"] = {{p.filled->path, p.filled->value}};
   if (!p.report) {
     out["reason"] = p.reason;
     return out;

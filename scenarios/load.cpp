@@ -22,13 +22,15 @@
 namespace plait {
 namespace {
 
-InputError located(const InputError& error, const JsonDocument& document) {
-  InputError::Text text = error.text();
-  if (!text.where.file.empty()) return error;
-  const std::string path = text.where.path;
-  text.where = document.root().innermost(path).where();
-  if (!path.empty()) text.where.path = path;
-  return InputError(std::move(text));
+/// Whether it is a value, and one of `overrides` said it.
+bool is_overridden(const Json* json, const std::vector<Override>& overrides) {
+  return json != nullptr && std::ranges::count(overrides, json->where().file, place_of) > 0;
+}
+
+/// The value at `path`, or the text that stands for the section which it is in; nullptr: neither.
+const Json* stated_at(const Json& root, const std::string& path) {
+  const Json& json = root.innermost(path);
+  return json.path() == path || json.is(Json::Kind::kText) ? &json : nullptr;
 }
 
 std::string name_of_file(const std::string& file) {
@@ -56,7 +58,8 @@ void resolve_precision(const Json* json, Precision& p) {
                                 name_of(p.weights)),
                     {"", 0, 0, "workload.precision.matmul"},
                     "fp8, nvfp4, or the type of workload.precision.weights",
-                    "leave workload.precision.matmul out, or set it to \"fp8\" or \"nvfp4\""});
+                    "leave workload.precision.matmul out, or set it to \"fp8\" or \"nvfp4\"",
+                    {"workload.precision.weights"}});
 }
 
 /// Paths that the framework of a scenario filled in.
@@ -106,7 +109,8 @@ void require_graphs(const Host& host, const Model& model) {
                     "counts that no host waits for: workload.capacity_factor, or "
                     "host.waits_for_routing = false",
                     "set host.routing_graph to true for a graph of what comes before the wait, or "
-                    "workload.capacity_factor to pad experts' tokens"});
+                    "workload.capacity_factor to pad experts' tokens",
+                    {"host.waits_for_routing", "workload.capacity_factor"}});
 }
 
 /// Of a device that has matrix units, but none for bf16, which is the default.
@@ -191,29 +195,9 @@ void resolve_weights(const Json& root, const HfQuantization& checkpoint, Scenari
                      out.warnings);
 }
 
-/// Sizes that do not multiply to the machine's: at the one that the command line says, which no
-/// line of the file does.
-InputError at_size_given_apart(const InputError& error, const Json& root) {
-  if (error.text().code != "S001" && error.text().code != "S002") return error;
-  for (const char* path : {"strategy.tp", "strategy.pp", "strategy.stage_tp", "strategy.fsdp",
-                           "strategy.cp", "strategy.ep", "strategy.dp", "cluster.nodes",
-                           "cluster.devices_per_node", "cluster.preset", "strategy", "cluster"}) {
-    const Json* size = root.find_path(path);
-    if (size == nullptr || size->where().line > 0) continue;
-    InputError::Text text = error.text();
-    text.where = size->where();
-    return InputError(std::move(text));
-  }
-  return error;
-}
-
 /// How the work is split, and where the ranks run.
-void resolve_layout(const Json& root, ScenarioParts& parts, Scenario& out) {
-  try {
-    out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
-  } catch (const InputError& e) {
-    throw at_size_given_apart(e, root);
-  }
+void resolve_layout(ScenarioParts& parts, Scenario& out) {
+  out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
   Placement placement = resolve_placement(
       parts.placement, out.strategy.mesh, out.cluster.devices_per_node,
       stages_differ(out.strategy) ? std::optional(out.cluster.world_size()) : std::nullopt);
@@ -245,7 +229,7 @@ void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& 
   const bool pads = out.serving || out.workload.precision.narrows();
   if (!pads) out.kernels.expert_padding = Fusion::kFused;  // rows of products in 8 bits
   out.memory = parts.memory;
-  resolve_layout(root, parts, out);
+  resolve_layout(parts, out);
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
   resolve_host(root.find("host"), filled_in, out.cluster, out.host);
@@ -296,12 +280,11 @@ void refuse_file_as_model(const Json& root) {
 JsonDocument changed_document(const std::string& text, const std::string& file,
                               const std::vector<Override>& overrides) {
   JsonDocument document = parsed_scenario(text, file);
-  for (const auto& [path, value] : overrides) {
-    refuse_unknown_other_name(path, value);
-    const std::string quoted = with_quotes(value);
+  for (const Override& o : overrides) {
+    refuse_unknown_other_name(o);
     try {
-      apply_override(document, scenario_shape(), canonical_path(path), quoted,
-                     fmt::format("--set {}={}", path, quoted));
+      apply_override(document, scenario_shape(), canonical_path(o.path), with_quotes(o.value),
+                     place_of(o));
     } catch (const InputError& e) {
       throw with_field_meant(e, document.root());
     }
@@ -331,15 +314,17 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
   return out;
 }
 
-Scenario read_scenario(const std::shared_ptr<JsonDocument>& document, const std::string& file) {
+Scenario read_scenario(const std::shared_ptr<JsonDocument>& document, const std::string& file,
+                       const std::vector<Override>& overrides) {
   const FilledIn filled_in = fill_in_framework(*document);
   Scenario out;
   out.source_file = file;
   out.source = document;
+  out.overrides = overrides;
   try {
     resolve(*document, filled_in, out);
   } catch (const InputError& e) {
-    throw with_field_meant(located(e, *document), document->root());
+    throw with_field_meant(locate(e, out), document->root());
   }
   return out;
 }
@@ -348,7 +333,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
   refuse_open_fields(document->root());
-  Scenario out = read_scenario(document, file);
+  Scenario out = read_scenario(document, file, overrides);
   require_plannable(out);
   warn_of_slow_softmax(out);
   return out;
@@ -359,7 +344,23 @@ Scenario load_scenario(const std::string& path, const std::vector<Override>& ove
 }
 
 InputError locate(const InputError& error, const Scenario& scenario) {
-  return scenario.source == nullptr ? error : located(error, *scenario.source);
+  InputError::Text text = error.text();
+  if (scenario.source == nullptr || !text.where.file.empty()) return error;
+  const Json& root = scenario.source->root();
+  const std::string path = text.where.path;
+  text.where = root.innermost(path).where();
+  if (!path.empty()) text.where.path = path;
+  const Json* own = stated_at(root, path);
+  const bool is_section = own != nullptr && own->is(Json::Kind::kObject);
+  if (!is_section && is_overridden(own, scenario.overrides)) return InputError(std::move(text));
+  for (const std::string& other : text.others) {
+    const Json* json = stated_at(root, other);
+    if (!is_overridden(json, scenario.overrides)) continue;
+    text.where = json->where();
+    if (!is_section) text.where.path = path;  // of which "expected" speaks
+    break;
+  }
+  return InputError(std::move(text));
 }
 
 std::string scenario_schema() { return schema_document(scenario_shape(), "Plait scenario"); }

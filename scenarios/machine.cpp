@@ -1,6 +1,7 @@
 #include "scenarios/machine.h"
 
 #include "scenarios/file_kind.h"
+#include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
@@ -23,8 +24,9 @@ DescribedCluster parse_machine(const std::string& text, const std::string& file,
   Scenario scenario;
   auto document = std::make_shared<JsonDocument>(document_of(text, file));
   scenario.source = document;
-  for (const auto& [path, value] : overrides)
-    apply_override(*document, scenario_shape(), path, value);
+  scenario.overrides = overrides;
+  for (const Override& o : overrides)
+    apply_override(*document, scenario_shape(), o.path, o.value, place_of(o));
   try {
     const Json& json = *document->root().find("cluster");
     ClusterPart part;

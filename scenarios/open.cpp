@@ -151,7 +151,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
     if (field.open() || is_axis(path)) document->remove(split_path(path));
     out.fields.push_back(std::move(field));
   }
-  out.scenario = read_scenario(document, file);
+  out.scenario = read_scenario(document, file, overrides);
   out.scenario.strategy.mesh[Axis::kPp] = given_size(out, Axis::kPp);
   out.scenario.placement_rule.stages_per_node = stages_per_node;
   out.scenario.overlap_ends_with = deciding_sizes(*out.scenario.source, "strategy.data.overlap");

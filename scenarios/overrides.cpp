@@ -18,7 +18,12 @@ std::string canonical_path(const std::string& path) {
   return found == kOtherNames.end() ? path : std::string(found->path);
 }
 
-void refuse_unknown_other_name(const std::string& path, const std::string& value) {
+std::string place_of(const Override& given) {
+  return fmt::format("{} {}={}", given.option, given.path, with_quotes(given.value));
+}
+
+void refuse_unknown_other_name(const Override& given) {
+  const std::string& path = given.path;
   std::vector<std::string> names, real;
   for (const OtherName& n : kOtherNames) {
     const std::string_view above = n.name.substr(0, n.name.rfind('.'));
@@ -31,7 +36,7 @@ void refuse_unknown_other_name(const std::string& path, const std::string& value
   if (names.empty()) return;
   throw InputError({.code = "F005",
                     .problem = fmt::format("the scenario has no field \"{}\"", path),
-                    .where = {fmt::format("--set {}={}", path, value), 0, 0, path},
+                    .where = {place_of(given), 0, 0, path},
                     .expected = fmt::format("{}", fmt::join(names, " or ")),
                     .cure = fmt::format("or set a field of {}", fmt::join(real, " or "))});
 }

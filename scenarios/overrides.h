@@ -28,9 +28,12 @@ inline constexpr std::array<OtherName, 4> kOtherNames = {{
 /// What `path` is another name of, else itself.
 std::string canonical_path(const std::string& path);
 
+/// What messages call the place of its value: "--set strategy.tp=4".
+std::string place_of(const Override& given);
+
 /// Throws InputError F005 for a path below the same object as other names, which is none of them:
 /// "cluster.inter_node.bandwith".
-void refuse_unknown_other_name(const std::string& path, const std::string& value);
+void refuse_unknown_other_name(const Override& given);
 
 /// "[tp,dp]" as ["tp","dp"]; any other text as it is.
 std::string with_quotes(const std::string& value);

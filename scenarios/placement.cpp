@@ -5,15 +5,19 @@
 
 #include <algorithm>
 
+#include "plan/refusal.h"
+
 namespace plait {
 namespace {
 
 using Devices = std::vector<std::int64_t>;
 
 [[noreturn]] void refuse_placement(const char* code, const char* key, std::string problem,
-                                   std::string expected, std::string cure) {
+                                   std::string expected, std::string cure,
+                                   std::vector<std::string> others = fields_of_sizes()) {
   const Where where{"", 0, 0, fmt::format("placement{}{}", *key == '\0' ? "" : ".", key)};
-  throw InputError({code, std::move(problem), where, std::move(expected), std::move(cure)});
+  throw InputError(
+      {code, std::move(problem), where, std::move(expected), std::move(cure), std::move(others)});
 }
 
 void check_order(const std::vector<Axis>& order, const Mesh& mesh) {
@@ -155,12 +159,14 @@ Placement resolve_placement(const PlacementPart& part, const Mesh& mesh,
              stages = part.stages_per_node > 0;
   if (int{order} + int{map} + int{stages} > 1) {
     refuse_placement("S009", "", "the placement is given in more than one way",
-                     "one of order, map and stages_per_node", "remove the others");
+                     "one of order, map and stages_per_node", "remove the others",
+                     {"placement.order", "placement.map", "placement.stages_per_node"});
   }
   if (ranks && (order || stages)) {
     refuse_placement("S053", order ? "order" : "stages_per_node",
                      "stages of different tensor-parallel degrees are placed by a map alone",
-                     "placement.map with strategy.stage_tp", "name the device of every rank");
+                     "placement.map with strategy.stage_tp", "name the device of every rank",
+                     {"strategy.stage_tp"});
   }
   Placement out;
   if (order) {

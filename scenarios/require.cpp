@@ -40,7 +40,8 @@ void require_plannable(const Scenario& s) {
            {"", 0, 0, "workload.global_batch"},
            fmt::format("at most {:.0e} passes through layers, two of each microbatch and layer",
                        kMostPasses),
-           "set workload.micro_batch to more, or workload.global_batch to fewer sequences"}),
+           "set workload.micro_batch to more, or workload.global_batch to fewer sequences",
+           {"workload.micro_batch", "model.layers"}}),
       s);
 }
 

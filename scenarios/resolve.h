@@ -10,23 +10,26 @@
 
 #include "core/json.h"
 #include "model/hf_config.h"
+#include "plan/refusal.h"
 #include "scenarios/fields.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
 
-/// Throws InputError: what is wrong at `path`, what was expected and how to mend it.
+/// Throws `refusal` of a field.
 [[noreturn]] inline void refuse_field(const char* code, const std::string& problem,
                                       const std::string& path, const std::string& expected,
-                                      const std::string& cure) {
-  throw InputError({code, problem, {"", 0, 0, path}, expected, cure});
+                                      const std::string& cure,
+                                      const std::vector<std::string>& others = {}) {
+  throw refusal(code, problem, path, expected, cure, others);
 }
 
 /// The text with overrides applied, as JSON. Throws InputError J0xx, F005.
 JsonDocument changed_document(const std::string& text, const std::string& file,
                               const std::vector<Override>& overrides);
-/// What a document means. Throws as parse_scenario does.
-Scenario read_scenario(const std::shared_ptr<JsonDocument>& document, const std::string& file);
+/// What a document means, in which `overrides` are. Throws as parse_scenario does.
+Scenario read_scenario(const std::shared_ptr<JsonDocument>& document, const std::string& file,
+                       const std::vector<Override>& overrides);
 
 /// A plan has a few bytes for each pass of a microbatch through a layer: of very many it would be
 /// larger than memory. Throws InputError S166.

@@ -19,7 +19,11 @@ struct NamedPool {
   refuse_field("S185", problem, path,
                "tp * pp * dp of serving.disaggregated.prefill and of decode that add up to the "
                "devices of the cluster",
-               cure);
+               cure,
+               {"serving.disaggregated.prefill.tp", "serving.disaggregated.prefill.pp",
+                "serving.disaggregated.prefill.dp", "serving.disaggregated.decode.tp",
+                "serving.disaggregated.decode.pp", "serving.disaggregated.decode.dp",
+                "cluster.nodes", "cluster.devices_per_node", "cluster.preset"});
 }
 
 /// Instances of `pool`, on what the other one leaves.
@@ -58,7 +62,7 @@ void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& s) 
     if (root.find(key) == nullptr) continue;
     refuse_field("S186", fmt::format("{} beside serving.disaggregated", key), key,
                  "tp, pp and dp of each pool; ranks in order, the prefill instances first",
-                 fmt::format("remove {}", key));
+                 fmt::format("remove {}", key), {"serving.disaggregated"});
   }
   const NamedPool pools[] = {{"prefill", s.disaggregation.prefill},
                              {"decode", s.disaggregation.decode}};

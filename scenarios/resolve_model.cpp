@@ -48,7 +48,8 @@ void fill(Model& m, std::int64_t sequence_length) {
     if (m.hidden % m.heads != 0) {
       refuse_field("S003",
                    fmt::format("hidden = {} is no multiple of heads = {}", m.hidden, m.heads),
-                   "model.heads", "a divisor of hidden, or head_dim given", "set model.head_dim");
+                   "model.heads", "a divisor of hidden, or head_dim given", "set model.head_dim",
+                   {"model.hidden"});
     }
     m.head_dim = m.hidden / m.heads;
   }
@@ -57,16 +58,17 @@ void fill(Model& m, std::int64_t sequence_length) {
 
 void check(const Model& m, std::int64_t sequence_length) {
   if (m.heads % m.kv_heads != 0) {
-    refuse_field(
-        "S003", fmt::format("heads = {} is no multiple of kv_heads = {}", m.heads, m.kv_heads),
-        "model.kv_heads", fmt::format("a divisor of {}", m.heads), "correct model.kv_heads");
+    refuse_field("S003",
+                 fmt::format("heads = {} is no multiple of kv_heads = {}", m.heads, m.kv_heads),
+                 "model.kv_heads", fmt::format("a divisor of {}", m.heads),
+                 "correct model.kv_heads", {"model.heads"});
   }
   if (m.positions == PositionKind::kLearned && sequence_length > m.max_positions) {
     refuse_field("S004",
                  fmt::format("the sequence of {} tokens is longer than the {} learned positions",
                              sequence_length, m.max_positions),
                  "workload.sequence_length", fmt::format("at most {}", m.max_positions),
-                 "shorten the sequence or raise model.max_positions");
+                 "shorten the sequence or raise model.max_positions", {"model.max_positions"});
   }
 }
 
@@ -76,7 +78,7 @@ ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string&
                             std::int64_t sequence_length, std::vector<std::string>& warnings) {
   if (!part.preset.empty() && !part.hf_config.empty()) {
     refuse_field("S005", "the model has both a preset and an hf_config", "model.hf_config",
-                 "one of them", "remove one");
+                 "one of them", "remove one", {"model.preset"});
   }
   Base base = Base::kNone;
   std::optional<HfQuantization> quantization;

@@ -99,7 +99,7 @@ void check(const Serving& s) {
         fmt::format("products in {} with weights in {}", name_of(*l.products), name_of(l.weights)),
         fmt::format("serving.{}", l.weights_key),
         fmt::format("{} or a format of weights, and the other plain", l.products_key),
-        "remove one of the two");
+        "remove one of the two", {fmt::format("serving.{}", l.products_key)});
   }
   if (s.load.arrivals == Arrivals::kTrace && s.load.trace.empty()) {
     refuse_field("S063", "arrivals as in a trace, and no trace", "serving.requests.arrivals",

@@ -39,7 +39,8 @@ void fill_from_stage_tp(StrategyPart& p) {
                                   p.pp, p.tp, stages, widest),
                       {"", 0, 0, "strategy.stage_tp"},
                       fmt::format("{} degrees, the largest of them {}", p.pp, p.tp),
-                      "correct the list, or leave out strategy.pp and strategy.tp"});
+                      "correct the list, or leave out strategy.pp and strategy.tp",
+                      {"strategy.pp", "strategy.tp"}});
   }
   p.pp = stages, p.tp = widest;
 }
@@ -62,7 +63,8 @@ std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t w
        where, fmt::format("pp * fsdp * cp * ep * tp that divides {}", world_size),
        others > world_size
            ? fmt::format("use smaller axes, or a cluster of at least {} devices", others)
-           : "change an axis of strategy or cluster.nodes"});
+           : "change an axis of strategy or cluster.nodes",
+       fields_of_sizes()});
 }
 
 void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
@@ -76,7 +78,8 @@ void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t w
                    ranks, world_size, world_size == 1 ? "device" : "devices"),
        where, fmt::format("{} {}", world_size, world_size == 1 ? "rank" : "ranks"),
        divides ? fmt::format("set strategy.dp to {}, or leave it out", world_size / others)
-               : "change an axis of strategy or cluster.nodes"});
+               : "change an axis of strategy or cluster.nodes",
+       fields_of_sizes()});
 }
 
 void check_hybrid(const StrategyPart& p) {
@@ -89,9 +92,11 @@ void check_hybrid(const StrategyPart& p) {
                         ? fmt::format("{} of cp = {} ranks cannot exchange heads in equal groups",
                                       c.ulysses, p.cp)
                         : "context.ulysses is how many ranks of a hybrid exchange heads",
-                    where, hybrid ? fmt::format("a divisor of {}", p.cp) : "kind \"hybrid\"",
+                    where,
+                    hybrid ? fmt::format("a divisor of {}", p.cp) : "kind \"hybrid\"",
                     hybrid ? "change strategy.context.ulysses or strategy.cp"
-                           : "remove strategy.context.ulysses, or set the kind to \"hybrid\""});
+                           : "remove strategy.context.ulysses, or set the kind to \"hybrid\"",
+                    {"strategy.cp", "strategy.context.kind"}});
 }
 
 void check_expert_tp(const StrategyPart& p, const Strategy& s) {
@@ -101,7 +106,10 @@ void check_expert_tp(const StrategyPart& p, const Strategy& s) {
   throw InputError(
       {"S095",
        fmt::format("tp = {} ranks have no equal groups of {} that split an expert", p.tp, ranks),
-       where, fmt::format("a divisor of {}", p.tp), "change strategy.expert_tp or strategy.tp"});
+       where,
+       fmt::format("a divisor of {}", p.tp),
+       "change strategy.expert_tp or strategy.tp",
+       {"strategy.tp"}});
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/override.h"
 #include "model/kernels.h"
 #include "model/model.h"
 #include "plan/framework_memory.h"
@@ -63,21 +63,22 @@ struct Scenario {
   std::vector<std::string> warnings;  // ignored keys of an imported config.json, ...
   std::string canonical_json;         // resolved, keys sorted: what sha256 and reports quote
   std::shared_ptr<const JsonDocument> source;  // the text as read, for `locate`
+  std::vector<Override> overrides;             // that are in it
 };
 
-/// "strategy.tp", "4": as given by --set, applied over the file before it is read.
-using Override = std::pair<std::string, std::string>;
-
 /// Reads and resolves a scenario file ("-": stdin). Throws InputError (bad content, with its place)
-/// or EnvironmentError (cannot be read). Overrides are checked like the file's own fields.
+/// or EnvironmentError (cannot be read). Overrides are applied over the file before it is read, and
+/// checked like its own fields.
 Scenario load_scenario(const std::string& path, const std::vector<Override>& overrides = {});
 
 /// The same from text; `file` is what messages call it.
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides = {});
 
-/// An error that names only a JSON path ("strategy.tp"), as make_plan throws it, with file, line
-/// and column of that path in the scenario's source added.
+/// An error that names only a JSON path ("strategy.tp"), as make_plan throws it, with its place
+/// added: the override that gave this field, or else one of the other fields that it is about,
+/// which becomes the path where that is of a section; where there is none, file, line and column of
+/// the path in the scenario's source.
 InputError locate(const InputError& error, const Scenario& scenario);
 
 /// Throws InputError S065 where the scenario serves: `plait serve` is for such.

@@ -22,8 +22,8 @@ Evaluation with_memory(SimTime step, const std::vector<StageUse>& uses, const Sc
 }
 
 bool splits(const Layout& layout, const std::vector<std::string>& sizes) {
-  return std::ranges::any_of(settings_of(layout), [&sizes](const auto& set) {
-    return set.second != "1" && std::ranges::count(sizes, set.first) > 0;
+  return std::ranges::any_of(settings_of(layout), [&sizes](const Override& set) {
+    return set.value != "1" && std::ranges::count(sizes, set.path) > 0;
   });
 }
 

@@ -67,7 +67,7 @@ std::vector<std::int32_t> listed_pieces(const Strategy& s, std::int64_t layers) 
   }
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Layout& l) {
+std::vector<Override> settings_of(const Layout& l) {
   const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
   return {{"strategy.pp", number(l.pp)},
           {"strategy.dp", number(l.dp)},

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "core/override.h"
 #include "plan/strategy.h"
 #include "plan/workload.h"
 
@@ -66,7 +66,7 @@ std::vector<std::int32_t> listed_pieces(const Strategy& strategy, std::int64_t l
 
 /// Fields of the scenario that make it this layout: {"strategy.tp", "8"}, ...; those that are
 /// always written come first.
-std::vector<std::pair<std::string, std::string>> settings_of(const Layout& layout);
+std::vector<Override> settings_of(const Layout& layout);
 
 /// How `layers` layers are shared by `pieces` pipeline pieces, as evenly as can be with pieces
 /// alike but for the ends, whose embedding and head cost time too: the first and the last have up

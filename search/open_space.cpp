@@ -230,20 +230,20 @@ std::vector<FrameworkOffer> all_offers(const OpenScenario& open) {
   const auto said = said_in(open);
   for (FrameworkOffer& offer : out) {
     if (is_idle(offer.path, open.scenario)) continue;
-    const auto own = std::ranges::find(said, offer.path, [](const auto& s) { return s.first; });
+    const auto own = std::ranges::find(said, offer.path, &Override::path);
     PLAIT_CHECK(own != said.end(), "a layout says each field that is searched");
-    if (std::ranges::count(offer.values, own->second) == 0) offer.values.push_back(own->second);
+    if (std::ranges::count(offer.values, own->value) == 0) offer.values.push_back(own->value);
   }
   return out;
 }
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> said_in(const OpenScenario& open) {
+std::vector<Override> said_in(const OpenScenario& open) {
   auto out = settings_of(layout_of(open.scenario.strategy, open.scenario.workload));
-  for (auto& [path, value] : out) {
-    const SearchField* field = open.find(path);  // sizes of axes are there alone
-    if (field != nullptr && field->values.size() == 1) value = field->values.front();
+  for (Override& set : out) {
+    const SearchField* field = open.find(set.path);  // sizes of axes are there alone
+    if (field != nullptr && field->values.size() == 1) set.value = field->values.front();
   }
   return out;
 }

@@ -2,7 +2,6 @@
 // What a scenario asks to be searched.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "scenarios/framework.h"
@@ -17,7 +16,7 @@ std::vector<FrameworkOffer> offers_in(const OpenScenario& open,
                                       const std::vector<std::string>& keep = {});
 
 /// What the scenario says itself of each field that may be searched, or its default.
-std::vector<std::pair<std::string, std::string>> said_in(const OpenScenario& open);
+std::vector<Override> said_in(const OpenScenario& open);
 
 /// All fields open, within what the framework has and what the scenario says itself.
 Space offered_in(const OpenScenario& open);

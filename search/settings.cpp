@@ -20,7 +20,7 @@ bool depends_on_sizes(const std::string& path, const Scenario& s) {
 /// The scenario has the value without being told.
 bool follows(const Override& setting, const std::string& by_default, const std::string& said,
              const OpenScenario& open) {
-  const auto& [path, value] = setting;
+  const std::string &path = setting.path, &value = setting.value;
   const SearchField* field = open.find(path);
   if (field != nullptr) return !field->open() && field->values.front() == value;
   if (path == "strategy.dp") return true;  // what is left of the devices
@@ -41,7 +41,7 @@ bool idle(const std::string& path, const Strategy& made, const OpenScenario& ope
 std::vector<Override> resets(const Strategy& was, const Strategy& is) {
   std::vector<Override> out;
   const auto add = [&out](bool changed, const char* path, const char* value) {
-    if (changed) out.emplace_back(path, value);
+    if (changed) out.push_back({path, value});
   };
   const PipelineOptions &a = was.pipeline, &b = is.pipeline;
   const bool groups = b.schedule == Schedule::kInterleaved;
@@ -63,7 +63,7 @@ std::vector<std::string> held_by(const std::vector<Override>& assignments,
   std::vector<std::string> out;
   for (const SearchField& field : open.fields) {
     const auto says = [&field](const Override& set) {
-      const std::string path = canonical_path(set.first);
+      const std::string path = canonical_path(set.path);
       return field.path == path || field.path.starts_with(path + ".");
     };
     if (!field.open() && std::ranges::any_of(assignments, says)) out.push_back(field.path);
@@ -79,8 +79,8 @@ std::vector<Override> settings_for(const Layout& layout, const Strategy& made,
   std::vector<Override> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool told =
-        contains(held, all[i].first) || !follows(all[i], defaults[i].second, said[i].second, open);
-    if (told && !idle(all[i].first, made, open)) out.push_back(all[i]);
+        contains(held, all[i].path) || !follows(all[i], defaults[i].value, said[i].value, open);
+    if (told && !idle(all[i].path, made, open)) out.push_back(all[i]);
   }
   for (auto& reset : resets(open.scenario.strategy, made)) out.push_back(std::move(reset));
   return out;
@@ -91,7 +91,7 @@ std::vector<Override> that_matter(std::vector<Override> settings,
                                   const ScenarioParser& parse) {
   const std::string made = parse(settings).canonical_json;
   for (std::size_t i = settings.size(); i-- > 0;) {
-    if (contains(held, settings[i].first)) continue;
+    if (contains(held, settings[i].path)) continue;
     std::vector<Override> fewer = settings;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
     try {

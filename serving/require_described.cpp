@@ -44,7 +44,8 @@ void require_experts(const Model& m) {
   if (m.experts > 0) return;
   throw refusal("S191", "experts in host memory, and the model has none",
                 "serving.layers.host_experts", "0, or a model with experts",
-                "remove it; whole layers are left off the device by serving.layers.gpu_layers");
+                "remove it; whole layers are left off the device by serving.layers.gpu_layers",
+                {"model.experts"});
 }
 
 void require_speculation(const Model& m, const Serving& serving, const Mesh& mesh) {

@@ -25,15 +25,17 @@ void require_heads(const Draft& d, std::int64_t n) {
   const std::int64_t heads = d.model.heads / tp, kv_heads = d.model.kv_heads / tp;
   const bool kv_deals = kv_heads % n == 0 || n % kv_heads == 0;
   if (heads % n == 0 && kv_deals) return;
-  throw refusal("S016",
-                std::to_string(heads) + " heads and " + std::to_string(kv_heads) +
-                    " key-value heads of a rank cannot be dealt to " + std::to_string(n) +
-                    " ranks in exchange for tokens",
-                "strategy.context.kind",
-                "a number of ranks that divides the heads, and divides the key-value heads or is a "
-                "multiple of them",
-                "use fewer ranks for ulysses (strategy.cp, strategy.context.ulysses), a smaller "
-                "strategy.tp, or strategy.context.kind = \"ring\"");
+  throw refusal(
+      "S016",
+      std::to_string(heads) + " heads and " + std::to_string(kv_heads) +
+          " key-value heads of a rank cannot be dealt to " + std::to_string(n) +
+          " ranks in exchange for tokens",
+      "strategy.context.kind",
+      "a number of ranks that divides the heads, and divides the key-value heads or is a "
+      "multiple of them",
+      "use fewer ranks for ulysses (strategy.cp, strategy.context.ulysses), a smaller "
+      "strategy.tp, or strategy.context.kind = \"ring\"",
+      {"strategy.cp", "strategy.context.ulysses", "strategy.tp", "model.heads", "model.kv_heads"});
 }
 
 /// Each block of a ring has as many pairs as any other under one causal mask, not under one for
@@ -42,7 +44,8 @@ void require_one_mask(const Draft& d) {
   if (d.documents.bounds.empty() || !d.strategy.context.rings()) return;
   throw refusal("S133", "packed documents leave the blocks of keys that travel round a ring uneven",
                 "strategy.context.kind", "\"all_gather\" or \"ulysses\"",
-                "change strategy.context.kind, or set workload.documents.packing to \"none\"");
+                "change strategy.context.kind, or set workload.documents.packing to \"none\"",
+                {"workload.documents.packing"});
 }
 
 void require_context(const Draft& d) {
@@ -53,7 +56,8 @@ void require_context(const Draft& d) {
   if (cp > 1 && d.strategy.context.rings() && !d.workload.flash_attention) {
     throw refusal("S017", "a ring merges blocks by their log-sum-exp, which fused attention keeps",
                   "strategy.context.kind", "workload.flash_attention = true",
-                  "switch on workload.flash_attention, or use \"all_gather\" or \"ulysses\"");
+                  "switch on workload.flash_attention, or use \"all_gather\" or \"ulysses\"",
+                  {"workload.flash_attention"});
   }
   const bool in_kind =
       (cp == 1 || kind != ContextKind::kUlysses) &&

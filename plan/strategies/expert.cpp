@@ -202,11 +202,12 @@ void require_split(const Draft& d) {
 void require_no_experts(const Draft& d) {
   if (d.mesh()[Axis::kEp] > 1) {
     throw refusal("S044", "the axis ep divides experts, and the model has none", "strategy.ep", "1",
-                  "set strategy.ep to 1 and use dp or fsdp, or choose a model with experts");
+                  "set strategy.ep to 1 and use dp or fsdp, or choose a model with experts",
+                  {"model.experts"});
   }
   if (d.mesh()[Axis::kEtp] > 1) {
     throw refusal("S044", "the axis etp splits experts, and the model has none",
-                  "strategy.expert_tp", "1", "remove strategy.expert_tp");
+                  "strategy.expert_tp", "1", "remove strategy.expert_tp", {"model.experts"});
   }
 }
 
@@ -220,12 +221,13 @@ void require_axes(const Draft& d) {
                   std::to_string(d.model.experts) + " experts cannot be shared evenly by " +
                       std::to_string(ranks) + " ranks along " + name_of(axes),
                   "strategy.ep", "a number of ranks that divides model.experts",
-                  "change strategy.ep");
+                  "change strategy.ep", {"model.experts"});
   }
   if (axes.has(Axis::kTp) && !d.strategy.sequence_parallel) {
     throw refusal("S093", "ranks along tp hold the same tokens, and each has other experts",
                   "strategy.expert_axes", "strategy.sequence_parallel = true with tp in it",
-                  "set strategy.sequence_parallel to true, or take tp out");
+                  "set strategy.sequence_parallel to true, or take tp out",
+                  {"strategy.sequence_parallel", "strategy.tp"});
   }
 }
 

@@ -13,7 +13,7 @@ std::int64_t loss_pieces(const Draft& d) {
     throw refusal("S071", "a loss in pieces is not split over ranks, nor its backward pass in two",
                   "workload.loss_pieces",
                   "1 with tensor parallelism and schedules that split the backward pass",
-                  "remove it");
+                  "remove it", {"strategy.tp", "strategy.pipeline.schedule"});
   }
   const std::int64_t ranks = d.mesh().size_of(kContextAxes);
   if (d.workload.sequence_length % (pieces * ranks) != 0) {
@@ -21,7 +21,8 @@ std::int64_t loss_pieces(const Draft& d) {
                   std::to_string(d.workload.sequence_length / ranks) +
                       " positions cannot be cut into " + std::to_string(pieces) + " pieces",
                   "workload.loss_pieces",
-                  "a divisor of the positions that a rank has of a sequence", "choose a divisor");
+                  "a divisor of the positions that a rank has of a sequence", "choose a divisor",
+                  {"workload.sequence_length", "strategy.cp", "strategy.tp"});
   }
   return pieces;
 }

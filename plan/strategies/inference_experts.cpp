@@ -40,14 +40,14 @@ void require_shares(const Draft& d, AxisSet axes, std::int64_t n, const std::str
   const std::int64_t ranks = d.mesh().size_of(axes);
   if (d.model.experts == 0) {
     throw refusal("S128", "experts shared by devices, and the model has none", field, "false",
-                  "choose a model with experts");
+                  "choose a model with experts", {"model.experts"});
   }
   if (n % ranks != 0) {
     throw refusal("S092",
                   std::to_string(n) + " " + what + " cannot be shared evenly by " +
                       std::to_string(ranks) + " ranks along " + name_of(axes),
                   "strategy.tp", std::string("tp x dp that divides ") + size,
-                  "change strategy.tp or strategy.dp");
+                  "change strategy.tp or strategy.dp", {"strategy.dp", "model.experts"});
   }
 }
 

@@ -166,7 +166,8 @@ void require_layers_behind_embedding(const Draft& d) {
   if (first_layers(d.model.layers, pieces.count(), p).at(1) > 0) return;
   throw refusal("S163", "a first stage of a frozen embedding alone has nothing to train",
                 "strategy.pipeline.first_stage_layers", "1 or more layers with workload.lora",
-                "raise it, or change strategy.pipeline.stage_layers");
+                "raise it, or change strategy.pipeline.stage_layers",
+                {"strategy.pipeline.stage_layers", "workload.lora"});
 }
 
 }  // namespace

@@ -64,7 +64,8 @@ void require_scales(const Draft& d) {
                 "gathered in 16 bits, not with what " +
                     std::string(other) + " says",
                 "workload.precision.scales", "\"tensor\" beside it",
-                "remove workload.precision.scales, or change " + std::string(other));
+                "remove workload.precision.scales, or change " + std::string(other),
+                {std::string(other)});
 }
 
 class NarrowRewrite {

@@ -43,13 +43,15 @@ void require_fp8(const Precision& p) {
     throw refusal("S137", "weights are kept narrow in fp8 alone",
                   "workload.precision.narrow_weights", "workload.precision.matmul = \"fp8\"",
                   "remove workload.precision.narrow_weights: weights are gathered in 16 bits and "
-                  "cast behind the gather");
+                  "cast behind the gather",
+                  {"workload.precision.matmul"});
   }
   if (p.plain_first + p.plain_last > 0) {
     throw refusal("S137", "layers that are not narrowed share their weights' buffers with others",
                   "workload.precision.narrow_weights",
                   "workload.precision.plain_first and plain_last 0",
-                  "remove workload.precision.narrow_weights, or plain_first and plain_last");
+                  "remove workload.precision.narrow_weights, or plain_first and plain_last",
+                  {"workload.precision.plain_first", "workload.precision.plain_last"});
   }
 }
 
@@ -64,7 +66,7 @@ void require_place(const Strategy& s) {
   const std::string path = "strategy." + std::string(other);
   throw refusal("S138", "narrow weights are made of a master shard on the device, and nothing else",
                 "workload.precision.narrow_weights", "no " + path,
-                "remove " + path + ", or workload.precision.narrow_weights");
+                "remove " + path + ", or workload.precision.narrow_weights", {path});
 }
 
 /// The unit of a unit's narrow weights: experts have no others.

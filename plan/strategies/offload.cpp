@@ -16,14 +16,15 @@ void require_one_place(const Draft& d) {
   const std::string why = o.optimizer == o.parameters
                               ? "no weights are gathered from a master on drives"
                               : "the optimizer has these in another place than the parameters";
-  throw refusal("S101",
-                "the shards that are gathered are the optimizer's master weights, and " + why,
-                "strategy.offload.parameters",
-                "strategy.offload.optimizer and parameters both \"cpu\" (FSDP), or shards of the "
-                "weights beside their master (DeepSpeed)",
-                std::string("set strategy.offload.") +
-                    (o.optimizer == Offload::kCpu ? "parameters" : "optimizer and parameters") +
-                    " to \"cpu\", or strategy.keep_weight_shard to true");
+  throw refusal(
+      "S101", "the shards that are gathered are the optimizer's master weights, and " + why,
+      "strategy.offload.parameters",
+      "strategy.offload.optimizer and parameters both \"cpu\" (FSDP), or shards of the "
+      "weights beside their master (DeepSpeed)",
+      std::string("set strategy.offload.") +
+          (o.optimizer == Offload::kCpu ? "parameters" : "optimizer and parameters") +
+          " to \"cpu\", or strategy.keep_weight_shard to true",
+      {"strategy.offload.optimizer", "strategy.keep_weight_shard", "strategy.zero_stage"});
 }
 
 void require_offload(const Draft& d) {
@@ -33,21 +34,23 @@ void require_offload(const Draft& d) {
     throw refusal(
         "S100", "parameters that stay in host memory are shards, which Adam updates there",
         "strategy.offload.parameters", "strategy.zero_stage = 3 and strategy.offload.optimizer",
-        "set these two, or strategy.offload.parameters to \"none\"");
+        "set these two, or strategy.offload.parameters to \"none\"",
+        {"strategy.offload.optimizer", "strategy.zero_stage"});
   }
   require_one_place(d);
   if (parameters && d.strategy.zero_plus_plus.secondary_shard) {
     throw refusal("S102", "a secondary shard would keep on the device what offload takes away",
                   "strategy.offload.parameters", "\"none\" with a secondary shard",
-                  "switch off strategy.zero_plus_plus.secondary_shard");
+                  "switch off strategy.zero_plus_plus.secondary_shard",
+                  {"strategy.zero_plus_plus.secondary_shard"});
   }
   if (o.state() && both_ways(d.strategy)) {
-    throw refusal("S037",
-                  "gradients that leave the device cannot be summed over the two stages that hold "
-                  "each piece",
-                  "strategy.offload.optimizer",
-                  "\"none\" with strategy.pipeline.schedule = \"dualpipe\"",
-                  "set it to \"none\", or the schedule to \"dualpipe-v\"");
+    throw refusal(
+        "S037",
+        "gradients that leave the device cannot be summed over the two stages that hold "
+        "each piece",
+        "strategy.offload.optimizer", "\"none\" with strategy.pipeline.schedule = \"dualpipe\"",
+        "set it to \"none\", or the schedule to \"dualpipe-v\"", {"strategy.pipeline.schedule"});
   }
   if (o.state() && d.sums_whole_gradients()) {
     throw refusal("S193",
@@ -55,7 +58,8 @@ void require_offload(const Draft& d) {
                   "they have added up",
                   "strategy.offload.optimizer",
                   "\"none\" where strategy.fsdp_options.no_sync applies",
-                  "set it to \"none\", or strategy.fsdp_options.no_sync to \"never\"");
+                  "set it to \"none\", or strategy.fsdp_options.no_sync to \"never\"",
+                  {"strategy.fsdp_options.no_sync"});
   }
   if (o.activations == Offload::kNvme) {
     throw refusal("S103", "activations are offloaded to host memory only",
@@ -64,7 +68,8 @@ void require_offload(const Draft& d) {
   if (o.activation_layers >= 0 && o.activations == Offload::kNone) {
     throw refusal("S104", "a number of offloaded layers goes with offloaded activations",
                   "strategy.offload.activation_layers", "strategy.offload.activations = \"cpu\"",
-                  "remove it, or set strategy.offload.activations");
+                  "remove it, or set strategy.offload.activations",
+                  {"strategy.offload.activations"});
   }
 }
 

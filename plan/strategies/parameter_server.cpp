@@ -121,13 +121,15 @@ void require_parameter_server(const Strategy& s) {
     throw refusal("S111", "parameter servers are planned for data parallelism alone",
                   "strategy.parameter_server",
                   "pp, fsdp, cp, ep and tp of 1, zero_stage 0 and no offload",
-                  "set these so, or remove strategy.parameter_server");
+                  "set these so, or remove strategy.parameter_server",
+                  {"strategy.pp", "strategy.fsdp", "strategy.cp", "strategy.ep", "strategy.tp",
+                   "strategy.zero_stage", "strategy.offload"});
   }
   if (o.servers > workers || members < 2) {
     throw refusal(
         "S112", std::to_string(o.servers) + " servers for " + std::to_string(workers) + " workers",
         "strategy.parameter_server.servers", "at most strategy.dp of them, and two ranks or more",
-        "set strategy.parameter_server.servers to strategy.dp or less");
+        "set strategy.parameter_server.servers to strategy.dp or less", {"strategy.dp"});
   }
   if (o.staleness > 1) {
     throw refusal("S113", "a staleness of " + std::to_string(o.staleness) + " steps",

@@ -11,7 +11,8 @@ namespace {
   throw refusal("S035", std::move(problem), "strategy.pipeline.stage_layers",
                 std::to_string(pieces) + " numbers (pp x chunks) whose sum is " +
                     std::to_string(layers) + ", none of them 0 but the first and the last",
-                "give each piece its layers, in the order of the model");
+                "give each piece its layers, in the order of the model",
+                {"strategy.pp", "strategy.pipeline.chunks", "model.layers"});
 }
 
 std::vector<std::int32_t> starts_of(const std::vector<std::int64_t>& each) {
@@ -60,7 +61,8 @@ std::vector<std::int32_t> shared_with_ends(std::int64_t layers, std::int64_t pie
                   "strategy.pipeline",
                   "3 modules or more for each piece, of " + std::to_string(layers) +
                       " layers and 3 at the ends",
-                  "lower strategy.pp, or set strategy.pipeline.stage_layers");
+                  "lower strategy.pp, or set strategy.pipeline.stage_layers",
+                  {"strategy.pp", "strategy.pipeline.chunks", "model.layers"});
   }
   return starts_of(each);
 }
@@ -82,13 +84,16 @@ std::vector<std::int32_t> shared_evenly(std::int64_t layers, std::int64_t pieces
   const std::int64_t first = options.first_stage_layers, last = options.last_stage_layers;
   const auto [sharing, rest] = beside_ends(layers, pieces, options);
   if (!can_share_evenly(layers, pieces, options)) {
-    throw refusal("S030",
-                  std::to_string(rest) + " layers cannot be shared evenly by " +
-                      std::to_string(sharing) + " pipeline pieces (pp x chunks)",
-                  "strategy.pipeline",
-                  "layers - first - last divisible by the pieces between, at least one each",
-                  "choose pp and chunks that divide the layers, or set "
-                  "strategy.pipeline.first_stage_layers and last_stage_layers, or stage_layers");
+    throw refusal(
+        "S030",
+        std::to_string(rest) + " layers cannot be shared evenly by " + std::to_string(sharing) +
+            " pipeline pieces (pp x chunks)",
+        "strategy.pipeline",
+        "layers - first - last divisible by the pieces between, at least one each",
+        "choose pp and chunks that divide the layers, or set "
+        "strategy.pipeline.first_stage_layers and last_stage_layers, or stage_layers",
+        {"strategy.pp", "strategy.pipeline.chunks", "strategy.pipeline.first_stage_layers",
+         "strategy.pipeline.last_stage_layers", "model.layers"});
   }
   std::vector<std::int64_t> each(static_cast<std::size_t>(pieces),
                                  sharing > 0 ? rest / sharing : 0);

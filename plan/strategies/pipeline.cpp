@@ -28,12 +28,14 @@ void require_pairs(const Draft& d, const std::string& name) {
                   std::to_string(stages) + " stages are no pairs, of which the schedule " + name +
                       " gives both the same two pieces",
                   "strategy.pp", "an even number",
-                  "change strategy.pp, or set the schedule to \"dualpipe-v\"");
+                  "change strategy.pp, or set the schedule to \"dualpipe-v\"",
+                  {"strategy.pipeline.schedule"});
   }
   if (d.microbatches < 2) {
     throw refusal("S038", "the schedule " + name + " needs a microbatch for each end",
                   "strategy.pipeline.schedule", "2 microbatches per replica or more",
-                  "raise workload.global_batch, or set the schedule to \"dualpipe-v\"");
+                  "raise workload.global_batch, or set the schedule to \"dualpipe-v\"",
+                  {"workload.global_batch", "workload.micro_batch"});
   }
 }
 
@@ -44,7 +46,8 @@ void require_exchange_overlap(const Draft& d, const std::string& name) {
       "S039", "the schedule " + name + " has no passes side by side to hide exchanges",
       "strategy.pipeline.exchange_overlap",
       "the schedule \"interleaved\", \"dualpipe\" or \"dualpipe-v\", or \"1f1b\" with pp = 1",
-      "change strategy.pipeline.schedule, or set exchange_overlap to \"none\"");
+      "change strategy.pipeline.schedule, or set exchange_overlap to \"none\"",
+      {"strategy.pipeline.schedule", "strategy.pp"});
 }
 
 void require_groups(const Draft& d) {
@@ -60,7 +63,9 @@ void require_groups(const Draft& d) {
       "groups of pp to all microbatches, and pp or none left over",
       fitting > 0 ? "set strategy.pipeline.microbatch_group to " + std::to_string(fitting) +
                         ", or change workload.global_batch or workload.micro_batch"
-                  : "raise workload.global_batch, or choose the schedule \"1f1b\"");
+                  : "raise workload.global_batch, or choose the schedule \"1f1b\"",
+      {"strategy.pipeline.schedule", "strategy.pp", "workload.global_batch",
+       "workload.micro_batch"});
 }
 
 void require_schedule(const Draft& d) {
@@ -77,19 +82,21 @@ void require_schedule(const Draft& d) {
                               : std::to_string(kind.most_chunks),
         "set strategy.pipeline.chunks to " +
             std::to_string(p.chunks < 1 ? kind.fewest_chunks : kind.most_chunks) +
-            ", or choose another schedule");
+            ", or choose another schedule",
+        {"strategy.pipeline.schedule"});
   }
   if (kind.most_chunks > 1 && (p.chunks < kind.fewest_chunks || stages < kind.fewest_stages)) {
     const std::string path =
         stages < kind.fewest_stages ? "strategy.pp" : "strategy.pipeline.chunks";
     throw refusal("S032", "the schedule " + name + " needs at least 2 stages and 2 chunks", path,
                   kind.most_chunks == 2 ? "chunks = 2 and pp >= 2" : "chunks >= 2 and pp >= 2",
-                  "set " + path + " to 2, or the schedule to \"1f1b\"");
+                  "set " + path + " to 2, or the schedule to \"1f1b\"",
+                  {"strategy.pipeline.schedule"});
   }
   if (stages < kind.fewest_stages) {
     throw refusal("S034", "a zero-bubble schedule needs at least 2 stages",
                   "strategy.pipeline.schedule", "pp >= 2",
-                  "set strategy.pp to 2 or more, or the schedule to \"1f1b\"");
+                  "set strategy.pp to 2 or more, or the schedule to \"1f1b\"", {"strategy.pp"});
   }
   if (kind.shape == PipelineShape::kBothWays) require_pairs(d, name);
   require_exchange_overlap(d, name);

@@ -17,7 +17,8 @@ void require_layers(const Draft& d) {
           std::to_string(p.plain_last) + " at the end of a model of " +
           std::to_string(d.model.layers),
       p.plain_last > 0 ? "workload.precision.plain_last" : "workload.precision.plain_first",
-      "no more than model.layers in all", "lower workload.precision.plain_first or plain_last");
+      "no more than model.layers in all", "lower workload.precision.plain_first or plain_last",
+      {"workload.precision.plain_first", "model.layers"});
 }
 
 /// "layer.forward" becomes "layer.plain.forward".

@@ -176,7 +176,8 @@ void require_whole_layers(const RecomputeOptions& options) {
   if (options.layers >= 0 && !full) {
     throw refusal("S013", "a number of recomputed layers goes with full recomputation only",
                   "strategy.recompute.layers", "strategy.recompute.kind = \"full\"",
-                  "remove strategy.recompute.layers or set the kind to \"full\"");
+                  "remove strategy.recompute.layers or set the kind to \"full\"",
+                  {"strategy.recompute.kind"});
   }
   if (options.every == 1) return;
   if (options.every < 1 || !full || options.layers >= 0) {
@@ -184,7 +185,8 @@ void require_whole_layers(const RecomputeOptions& options) {
                   "strategy.recompute.every",
                   "1, or more with strategy.recompute.kind = \"full\" and no number of layers",
                   "remove strategy.recompute.every, or set the kind to \"full\" and remove "
-                  "strategy.recompute.layers");
+                  "strategy.recompute.layers",
+                  {"strategy.recompute.kind", "strategy.recompute.layers"});
   }
 }
 
@@ -195,12 +197,14 @@ void apply_recompute(Draft& d) {
   if (!options.modules.empty() && options.kind != Recompute::kModules) {
     throw refusal("S129", "modules to compute again go with a kind of their own",
                   "strategy.recompute.modules", "strategy.recompute.kind = \"modules\"",
-                  "remove strategy.recompute.modules or set the kind to \"modules\"");
+                  "remove strategy.recompute.modules or set the kind to \"modules\"",
+                  {"strategy.recompute.kind"});
   }
   if (!options.keep.empty() && options.kind != Recompute::kOps) {
     throw refusal("S170", "results to keep go with recomputation op by op",
                   "strategy.recompute.keep", "strategy.recompute.kind = \"ops\"",
-                  "remove strategy.recompute.keep or set the kind to \"ops\"");
+                  "remove strategy.recompute.keep or set the kind to \"ops\"",
+                  {"strategy.recompute.kind"});
   }
   require_whole_layers(options);
   for (LayerKind& layer : d.layers) layer.recomputed = recomputed(d, layer.kept);

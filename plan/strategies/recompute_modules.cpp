@@ -132,7 +132,8 @@ LayerPasses recompute_modules(Draft& d, const LayerPasses& layer) {
   if (modules.empty()) {
     throw refusal("S129", "no module is named to be computed again", "strategy.recompute.modules",
                   "at least one module with strategy.recompute.kind = \"modules\"",
-                  "name some, or choose another kind of recomputation");
+                  "name some, or choose another kind of recomputation",
+                  {"strategy.recompute.kind"});
   }
   for (const RecomputeModule m : modules) {
     if (has(d.model, m)) continue;

@@ -12,12 +12,14 @@ void require_zero_plus_plus(const Draft& d) {
   const ZeroPlusPlusOptions& z = d.strategy.zero_plus_plus;
   if (z.any() && d.strategy.zero_stage != 3) {
     throw refusal("S028", "ZeRO++ gathers sharded parameters", "strategy.zero_plus_plus",
-                  "strategy.zero_stage = 3", "set strategy.zero_stage to 3");
+                  "strategy.zero_stage = 3", "set strategy.zero_stage to 3",
+                  {"strategy.zero_stage"});
   }
   if (z.secondary_shard && (d.mesh()[Axis::kDp] == 1 || d.mesh()[Axis::kFsdp] == 1)) {
     throw refusal("S029", "a secondary shard lies within fsdp, the primary one over dp and fsdp",
                   "strategy.zero_plus_plus.secondary_shard", "dp and fsdp above 1",
-                  "set strategy.fsdp to the ranks of a node, strategy.dp to the nodes");
+                  "set strategy.fsdp to the ranks of a node, strategy.dp to the nodes",
+                  {"strategy.dp", "strategy.fsdp"});
   }
 }
 
@@ -33,7 +35,8 @@ void require_sharding(const Draft& d) {
   if (d.mesh()[Axis::kFsdp] > 1 && stage == 0) {
     throw refusal("S021", "the fsdp axis shards nothing with zero_stage = 0", "strategy.zero_stage",
                   "1, 2 or 3 where fsdp is above 1",
-                  "set strategy.zero_stage to 3, or move the ranks from fsdp to dp");
+                  "set strategy.zero_stage to 3, or move the ranks from fsdp to dp",
+                  {"strategy.fsdp"});
   }
   if (stage > 0 && n == 1) {
     throw refusal("S022",
@@ -41,7 +44,8 @@ void require_sharding(const Draft& d) {
                   "ranks, and there is only one",
                   "strategy.zero_stage",
                   "strategy.fsdp, strategy.dp, strategy.cp or strategy.ep above 1",
-                  "set strategy.zero_stage to 0");
+                  "set strategy.zero_stage to 0",
+                  {"strategy.fsdp", "strategy.dp", "strategy.cp", "strategy.ep"});
   }
   if (tied_apart(d) && stage >= 2 && !d.workload.lora.any()) {
     throw refusal(
@@ -49,12 +53,14 @@ void require_sharding(const Draft& d) {
         "a tied embedding on two pipeline stages cannot be sharded: its two copies lie at "
         "different places of different shards",
         "strategy.zero_stage", "0 or 1 with tied embeddings and pp above 1",
-        "set strategy.zero_stage to 1, or strategy.pp to 1");
+        "set strategy.zero_stage to 1, or strategy.pp to 1",
+        {"strategy.pp", "model.tied_embeddings"});
   }
   if (d.strategy.data.all_reduce && stage >= 2) {
     throw refusal("S051", "sharded gradients are not summed on every rank",
                   "strategy.data.all_reduce", "strategy.zero_stage 0 or 1",
-                  "remove strategy.data.all_reduce, or set strategy.zero_stage to 1");
+                  "remove strategy.data.all_reduce, or set strategy.zero_stage to 1",
+                  {"strategy.zero_stage"});
   }
   require_zero_plus_plus(d);
 }

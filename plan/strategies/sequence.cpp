@@ -13,7 +13,8 @@ void apply_sequence_parallel(Draft& d) {
   if (tp == 1 && d.strategy.pipeline.stage_tp.empty()) {
     throw refusal("S011", "sequence_parallel needs tensor parallelism",
                   "strategy.sequence_parallel", "strategy.tp greater than 1",
-                  "set strategy.sequence_parallel to false, or strategy.tp to 2 or more");
+                  "set strategy.sequence_parallel to false, or strategy.tp to 2 or more",
+                  {"strategy.tp"});
   }
   const std::int64_t tokens = d.workload.sequence_length / d.mesh().size_of(kContextAxes);
   if (tokens % tp != 0) {
@@ -21,7 +22,7 @@ void apply_sequence_parallel(Draft& d) {
                   "a sequence of " + std::to_string(tokens) +
                       " tokens on a rank cannot be split over tp = " + std::to_string(tp),
                   "workload.sequence_length", "a multiple of strategy.cp * strategy.tp",
-                  "change workload.sequence_length or strategy.tp");
+                  "change workload.sequence_length or strategy.tp", {"strategy.cp", "strategy.tp"});
   }
   // The residual stream; everything computed from it token by token follows in insert_collectives.
   for (TensorId t : {d.x, d.dx, d.embedded, d.mtp_embedded}) {

@@ -84,7 +84,8 @@ class ExchangeWriter {
                     std::to_string(elements) + " elements between stages cannot be sent in " +
                         std::to_string(parts) + " equal parts",
                     "strategy.stage_tp", "degrees whose ratio divides them",
-                    "change strategy.stage_tp or workload.sequence_length");
+                    "change strategy.stage_tp or workload.sequence_length",
+                    {"workload.sequence_length"});
     }
     return Bytes(elements / parts * size_of(d_.tensors[t].dtype));
   }

@@ -67,7 +67,7 @@ void require_alone(const Model& m, const Strategy& s) {
         "S053",
         std::string(o.what) + " is not planned with stages of different tensor-parallel degrees",
         o.path, "one tensor-parallel degree with it",
-        "remove strategy.stage_tp, or change " + std::string(o.path));
+        "remove strategy.stage_tp, or change " + std::string(o.path), {"strategy.stage_tp"});
   }
 }
 

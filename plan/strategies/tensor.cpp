@@ -49,10 +49,10 @@ int split_dimension(std::string_view name) {
   return -1;
 }
 
-/// `axes`: kTensorAxes, or those of them that split experts; `or_pad`: a field whose size may be
-/// more, "" for none.
+/// `path`: the field that says `n`; `axes`: kTensorAxes, or those of them that split experts;
+/// `may_pad`: the field may say more.
 void require_divides(const Draft& d, std::int64_t n, const std::string& what,
-                     AxisSet axes = kTensorAxes, const std::string& or_pad = "") {
+                     const std::string& path, AxisSet axes = kTensorAxes, bool may_pad = false) {
   const std::int64_t ranks = d.mesh().size_of(axes);
   if (n % ranks == 0) return;
   const bool some = ranks < d.mesh().size_of(kTensorAxes);
@@ -64,13 +64,13 @@ void require_divides(const Draft& d, std::int64_t n, const std::string& what,
     if (n % k == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(k);
   }
   const std::string padding =
-      or_pad.empty() ? "" : ", or pad " + or_pad + " to " + std::to_string((n / ranks + 1) * ranks);
+      !may_pad ? "" : ", or pad " + path + " to " + std::to_string((n / ranks + 1) * ranks);
   throw refusal(
       "S010",
       std::to_string(n) + " " + what + " cannot be split over " + (some ? "expert_tp" : "tp") +
           " = " + std::to_string(ranks),
       field, "a divisor of " + std::to_string(n),
-      (one_for_all ? "set " : "set each of ") + field + " to one of " + divisors + padding);
+      (one_for_all ? "set " : "set each of ") + field + " to one of " + divisors + padding, {path});
 }
 
 }  // namespace
@@ -80,27 +80,33 @@ void apply_tensor_parallel(Draft& d) {
   if (tp.empty()) return;
   const AxisSet of_expert = tp - d.strategy.axes_of_experts();
   if (d.model.qk_norm_across_heads) {
-    throw refusal("S147",
-                  "a norm of the queries of all heads is planned where one rank has them all",
-                  "strategy.tp", "1 with model.qk_norm_across_heads",
-                  "set it to 1, and strategy.fsdp, pp, cp or ep to more");
+    throw refusal(
+        "S147", "a norm of the queries of all heads is planned where one rank has them all",
+        "strategy.tp", "1 with model.qk_norm_across_heads",
+        "set it to 1, and strategy.fsdp, pp, cp or ep to more", {"model.qk_norm_across_heads"});
   }
   if (d.model.attention_layers() > 0) {
-    require_divides(d, d.model.heads, "attention heads");
-    require_divides(d, d.model.kv_heads, "key-value heads");
+    require_divides(d, d.model.heads, "attention heads", "model.heads");
+    require_divides(d, d.model.kv_heads, "key-value heads", "model.kv_heads");
   }
   if (d.model.state_space_layers() > 0) {
-    require_divides(d, d.model.state_heads, "heads of the state-space mixer");
-    require_divides(d, d.model.state_groups, "groups of the state-space mixer");
+    require_divides(d, d.model.state_heads, "heads of the state-space mixer", "model.state_heads");
+    require_divides(d, d.model.state_groups, "groups of the state-space mixer",
+                    "model.state_groups");
   }
   if (d.model.delta_net_layers() > 0) {
-    require_divides(d, d.model.state_heads, "value heads of the gated delta net");
-    require_divides(d, d.model.state_groups, "key heads of the gated delta net");
+    require_divides(d, d.model.state_heads, "value heads of the gated delta net",
+                    "model.state_heads");
+    require_divides(d, d.model.state_groups, "key heads of the gated delta net",
+                    "model.state_groups");
   }
-  if (d.model.dense_layers() > 0) require_divides(d, d.model.ffn_hidden, "columns of the MLP");
-  require_divides(d, d.model.shared_ffn_hidden, "columns of the shared experts");
-  require_divides(d, d.model.expert_ffn_hidden, "columns of an expert", of_expert);
-  require_divides(d, d.model.vocab, "rows of the vocabulary", kTensorAxes, "model.vocab");
+  if (d.model.dense_layers() > 0)
+    require_divides(d, d.model.ffn_hidden, "columns of the MLP", "model.ffn_hidden");
+  require_divides(d, d.model.shared_ffn_hidden, "columns of the shared experts",
+                  "model.shared_ffn_hidden");
+  require_divides(d, d.model.expert_ffn_hidden, "columns of an expert", "model.expert_ffn_hidden",
+                  of_expert);
+  require_divides(d, d.model.vocab, "rows of the vocabulary", "model.vocab", kTensorAxes, true);
   for (UnitKind kind : kAllUnits) {
     const AxisSet axes = kind == UnitKind::kExperts ? of_expert : tp;
     const Unit& unit = d.unit(kind);

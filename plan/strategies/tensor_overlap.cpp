@@ -218,12 +218,14 @@ void overlap_tensor_parallel(Draft& d) {
   if (!d.strategy.sequence_parallel) {
     throw refusal("S026", "an all_reduce over tp has no pieces that a product could wait for",
                   "strategy.tensor.overlap", "strategy.sequence_parallel = true",
-                  "switch on strategy.sequence_parallel, or remove strategy.tensor.overlap");
+                  "switch on strategy.sequence_parallel, or remove strategy.tensor.overlap",
+                  {"strategy.sequence_parallel"});
   }
   if (d.strategy.recompute.kind == Recompute::kOps) {
     throw refusal("S027", "products in pieces cannot be kept one by one", "strategy.tensor.overlap",
                   "another strategy.recompute.kind than \"ops\"",
-                  "remove strategy.tensor.overlap, or choose another kind of recomputation");
+                  "remove strategy.tensor.overlap, or choose another kind of recomputation",
+                  {"strategy.recompute.kind"});
   }
   for (LayerKind& layer : d.layers) OverlappedPieces(d, layer.kept.forward).run();
 }

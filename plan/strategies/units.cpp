@@ -179,7 +179,9 @@ void require_weights_to_split(const Draft& d) {
   throw refusal("S070", "lower halves of the master weights need the weights as their upper ones",
                 "workload.precision.split_master",
                 "bf16 weights on the device, an fp32 master, zero_stage below 3",
-                "remove workload.precision.split_master");
+                "remove workload.precision.split_master",
+                {"workload.precision.weights", "workload.precision.master", "strategy.zero_stage",
+                 "strategy.offload", "strategy.parameter_server"});
 }
 
 /// The buffer is one of a unit whose gradients are sharded.

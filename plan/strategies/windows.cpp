@@ -18,7 +18,8 @@ void require_no_ring(const Draft& d) {
                 "attention within a window leaves most blocks of keys that travel round a "
                 "ring unseen",
                 "strategy.context.kind", "\"all_gather\" or \"ulysses\"",
-                "change strategy.context.kind, or set model.attention_window to 0");
+                "change strategy.context.kind, or set model.attention_window to 0",
+                {"model.attention_window"});
 }
 
 /// "layer.forward" becomes "layer.window.forward".

@@ -80,7 +80,8 @@ std::vector<Variation> variations_of(const SearchQuestion& q) {
   for (VariedField& field : varied_fields(q.text, q.file, q.sets)) {
     const bool asked = std::ranges::any_of(
         out, [&](const Variation& v) { return canonical_path(v.path) == field.path; });
-    if (!asked) out.push_back({std::move(field.path), std::move(field.values)});
+    // No -L said so: --set is what makes it one of the values.
+    if (!asked) out.push_back({std::move(field.path), std::move(field.values), "--set"});
   }
   return out;
 }
@@ -93,7 +94,7 @@ Assignments held_fields(const Study& study, const std::vector<Variation>& variat
       const std::string path = canonical_path(v.path);
       return held.path == path || held.path.starts_with(path + ".");
     };
-    if (std::ranges::none_of(variations, varies)) out.emplace_back(held.path, held.value);
+    if (std::ranges::none_of(variations, varies)) out.push_back({held.path, held.value});
   }
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include "core/sha256.h"
 #include "reports/human.h"
+#include "reports/vary.h"
 #include "search/settings.h"
 
 namespace plait {
@@ -72,8 +73,8 @@ bool Ranking::is_new(const Scenario& machine, const Layout& layout) {
   if (!machine.placement_rule.any()) return true;
   const std::vector<std::int64_t> devices = with_layout(machine, layout).placement;
   return placed_
-      .insert(sha256(fmt::format("{} {} {}", machine.canonical_json, settings_of(layout),
-                                 fmt::join(devices, ","))))
+      .insert(sha256(fmt::format("{} {} {}", machine.canonical_json,
+                                 set_options(settings_of(layout)), fmt::join(devices, ","))))
       .second;
 }
 

@@ -47,7 +47,7 @@ std::vector<std::string> searched_all_the_same(const SearchQuestion& q, const Op
   std::vector<std::string> out;
   if (open.leaves_open()) return out;
   for (const Override& set : q.sets) {
-    const std::string path = canonical_path(set.first);
+    const std::string path = canonical_path(set.path);
     const auto keeps = [&path](const std::string& k) { return canonical_path(k) == path; };
     const bool searched = std::ranges::count(search_paths(), path) > 0;
     if (searched && std::ranges::none_of(kept, keeps)) out.push_back(path);
@@ -58,11 +58,11 @@ std::vector<std::string> searched_all_the_same(const SearchQuestion& q, const Op
 /// What was varied around the layout, which says fields of its own itself.
 Assignments around(const Assignments& machine, const std::vector<std::string>& held) {
   Assignments out = machine;
-  std::erase_if(out, [&held](const Assignments::value_type& set) {
-    const auto is_said = [path = canonical_path(set.first)](const std::string& field) {
+  std::erase_if(out, [&held](const Override& set) {
+    const auto is_said = [path = canonical_path(set.path)](const std::string& field) {
       return field == path || field.starts_with(path + ".");
     };
-    return !set.second.starts_with('{') && std::ranges::any_of(held, is_said);
+    return !set.value.starts_with('{') && std::ranges::any_of(held, is_said);
   });
   return out;
 }

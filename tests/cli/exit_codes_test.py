@@ -1,5 +1,6 @@
 """Exit codes: 0 yes, 1 the answer is no, 2 usage or scenario error, 3 environment."""
 
+import json
 import re
 import subprocess
 import unittest
@@ -204,6 +205,37 @@ class ExitCodes(CommandTest):
                 field = size.split("=")[0]
                 self.assertIn(f"--> {field} (--set {size})",
                               plait("run", file, "--set", size).err)
+
+    def test_checks_of_several_fields_name_the_option_that_gave_one(self):
+        file = SOURCE / "scenarios" / "llama" / "llama-3.1-70b-64xh100.json"
+        learned = ["--set", "model.positions=learned"]
+        for code, path, given in (
+                ("S043", "workload.global_batch", "workload.micro_batch=3"),
+                ("S043", "workload.global_batch", "workload.global_batch=3"),
+                ("S012", "workload.sequence_length", "workload.sequence_length=8191"),
+                ("S010", "strategy.tp", "model=tiny"), ("S010", "strategy.tp", "model.kv_heads=4")):
+            with self.subTest(given):
+                said = plait("run", file, "--set", "name=other", "--set", given).err
+                self.assertIn(f"error[{code}]", said)
+                self.assertIn(f"--> {path} (--set {given})", said)
+        for command in ("run", "search"):
+            option = "--set" if command == "run" else "-L"
+            said = plait(command, file, *learned, option, "model.max_positions=8").err
+            self.assertIn("error[S004]", said)
+            self.assertIn(f"--> workload.sequence_length ({option} model.max_positions=8)", said)
+
+    def test_checks_of_what_the_file_says_point_at_the_file(self):
+        text = (SOURCE / "scenarios" / "llama" / "llama-3.1-70b-64xh100.json").read_text("utf-8")
+        scenario = json.loads(re.sub("//.*", "", text))
+        scenario["workload"]["micro_batch"] = 3
+        file = self.folder / "own.json"
+        file.write_text(json.dumps(scenario, indent=1), "utf-8")
+        line = 1 + [at for at, line in enumerate(file.read_text("utf-8").splitlines())
+                    if '"global_batch"' in line][0]
+        for apart in ([], ["--set", "name=other"], ["--set", "strategy.recompute=full"]):
+            said = plait("run", file, *apart).err
+            self.assertIn("error[S043]", said)
+            self.assertIn(f"--> workload.global_batch ({file}:{line}:", said)
 
 
 # A device with next to no memory.

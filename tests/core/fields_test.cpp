@@ -129,7 +129,7 @@ TEST(Fields, NumbersInOtherWordsAreToldPlainly) {
 JsonDocument overridden(const std::string& text, const std::string& path,
                         const std::string& value) {
   JsonDocument document = parse_json(text, "bike.json");
-  apply_override(document, bike_table().shape(), path, value);
+  apply_override(document, bike_table().shape(), path, value, "--set " + path + "=" + value);
   return document;
 }
 

@@ -14,12 +14,12 @@ std::string scenario_of(const std::string& strategy) {
 TEST(FillAxis, ReplicasTakeTheDevicesThatAreLeft) {
   const auto filled =
       filling_axis(scenario_of(R"({"tp": 8, "dp": 2})"), "x", {{"strategy.tp", "4"}});
-  EXPECT_EQ(filled, Override("strategy.dp", "4"));  // 16 / 4
+  EXPECT_EQ(filled, (Override{"strategy.dp", "4"}));  // 16 / 4
 }
 
 TEST(FillAxis, ShardsGiveWayWhereThereAreNoReplicas) {
   const auto filled = filling_axis(scenario_of(R"({"fsdp": 16})"), "x", {{"strategy.tp", "2"}});
-  EXPECT_EQ(filled, Override("strategy.fsdp", "8"));  // 16 / 2
+  EXPECT_EQ(filled, (Override{"strategy.fsdp", "8"}));  // 16 / 2
 }
 
 TEST(FillAxis, AnAxisThatIsGivenStays) {

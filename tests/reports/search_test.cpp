@@ -72,7 +72,7 @@ TEST(SearchText, OfAFamilyTheBestStandsForAll) {
   SearchReport report = answer();
   for (const char* chunks : {"2", "4"}) {
     report.best.push_back(report.best.front());
-    report.best.back().settings.emplace_back("strategy.pipeline.chunks", chunks);
+    report.best.back().settings.push_back({"strategy.pipeline.chunks", chunks});
     report.best.back().report.step_time_s *= 1.25;
     report.best.back().report.tokens_per_s /= 1.25;
   }

@@ -46,8 +46,8 @@ TEST(Vary, EndlessAndEmptyRangesAreRefused) {
 TEST(Vary, CombinationsChangeTheLastKnobFastest) {
   const auto all = combinations({{"a", {"1", "2"}}, {"b", {"x", "y", "z"}}});
   ASSERT_EQ(all.size(), 6U);
-  EXPECT_EQ(all[1], (Assignments{{"a", "1"}, {"b", "y"}}));
-  EXPECT_EQ(all[3], (Assignments{{"a", "2"}, {"b", "x"}}));
+  EXPECT_EQ(all[1], (Assignments{{"a", "1", "-L"}, {"b", "y", "-L"}}));
+  EXPECT_EQ(all[3], (Assignments{{"a", "2", "-L"}, {"b", "x", "-L"}}));
   EXPECT_EQ(combinations({}), std::vector<Assignments>(1));
 }
 
@@ -69,8 +69,8 @@ TEST(Vary, LabelsSayOneWordMoreOfFieldsThatEndAlike) {
 }
 
 TEST(Vary, AnAssignmentSplitsAtTheFirstEqualsSign) {
-  EXPECT_EQ(split_assignment("a.b=c=d"), (std::pair<std::string, std::string>{"a.b", "c=d"}));
-  EXPECT_EQ(split_assignment("a=").second, "");
+  EXPECT_EQ(split_assignment("a.b=c=d"), (Override{"a.b", "c=d"}));
+  EXPECT_EQ(split_assignment("a=").value, "");
   EXPECT_THROW(split_assignment("a.b"), InputError);
   EXPECT_THROW(split_assignment("=4"), InputError);
 }

@@ -301,32 +301,6 @@ TEST(Override, IsCheckedLikeTheFile) {
   EXPECT_THROW(parse(scenario("{}"), {{"strategy.tp", "many"}}), InputError);
 }
 
-TEST(Locate, AddsThePlaceOfThePath) {
-  const Scenario s = parse(
-      "{\"model\":\"tiny\",\n \"workload\":{\"sequence_length\":64,"
-      "\"global_batch\":8},\n \"strategy\":{\"tp\":8},\n "
-      "\"cluster\":\"hgx-h100\"}");
-  const Where tp{"", 0, 0, "strategy.tp"};
-  const InputError::Text e = locate(InputError({"P001", "p", tp, "", ""}), s).text();
-  EXPECT_EQ(e.where.file, "s.json");
-  EXPECT_EQ(e.where.line, 3);
-  EXPECT_EQ(e.where.column, 19);
-  EXPECT_EQ(e.where.path, "strategy.tp");
-  // A path that is not in the file: the place of what is around it.
-  const Where dp{"", 0, 0, "strategy.dp"};
-  const InputError::Text around = locate(InputError({"P001", "p", dp, "", ""}), s).text();
-  EXPECT_EQ(around.where.line, 3);
-  EXPECT_EQ(around.where.column, 13);
-  EXPECT_EQ(around.where.path, "strategy.dp");
-}
-
-TEST(Locate, OverriddenPathNamesTheOverride) {
-  const Scenario s = parse(scenario("{}"), {{"strategy.tp", "4"}});
-  const Where tp{"", 0, 0, "strategy.tp"};
-  EXPECT_EQ(locate(InputError({"P001", "p", tp, "", ""}), s).text().where.file,
-            "--set strategy.tp=4");
-}
-
 TEST(Canonical, IsSortedCompleteAndBlindToSpelling) {
   const Scenario a = parse(scenario(R"({"fsdp":8})"));
   const auto json = nlohmann::json::parse(a.canonical_json);

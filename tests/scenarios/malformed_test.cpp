@@ -229,8 +229,8 @@ TEST(Malformed, OverridesAreRefusedInTheirOwnName) {
   };
   for (const auto& [override, code] : cases) {
     const InputError::Text e = error_of(std::string(kGood), {override});
-    EXPECT_EQ(e.code, code) << override.first << "\n" << InputError(e).what();
-    EXPECT_EQ(e.where.file, "--set " + override.first + "=" + override.second);
+    EXPECT_EQ(e.code, code) << override.path << "\n" << InputError(e).what();
+    EXPECT_EQ(e.where.file, "--set " + override.path + "=" + override.value);
   }
 }
 

@@ -190,7 +190,7 @@ inline std::vector<Layout> some(const std::vector<Layout>& all, std::size_t most
 
 inline std::string text_of(const Layout& l) {
   std::string out;
-  for (const auto& [path, value] : settings_of(l)) out += " --set " + path + "=" + value;
+  for (const Override& set : settings_of(l)) out += " --set " + set.path + "=" + set.value;
   return out;
 }
 

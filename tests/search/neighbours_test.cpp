@@ -38,7 +38,7 @@ TEST(Neighbours, SizesAreHalvedToOneAndGrowFourfold) {
 TEST(Neighbours, NoneSaysWhatTheScenarioSays) {
   const std::string strategy = R"({"tp": 2, "pp": 2, "recompute": "full"})";
   for (const Neighbour& n : neighbours(scenario_with(strategy))) {
-    EXPECT_EQ(std::ranges::count(n.sets, Override("strategy.recompute", "full")), 0);
+    EXPECT_EQ(std::ranges::count(n.sets, Override{"strategy.recompute", "full"}), 0);
     EXPECT_NE(n.sets, (std::vector<Override>{{"strategy.tp", "2"}}));
     EXPECT_NE(n.sets, (std::vector<Override>{{"strategy.pp", "2"}}));
   }
