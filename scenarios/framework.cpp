@@ -1,5 +1,8 @@
 #include "scenarios/framework.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "scenarios/fields.h"
@@ -96,6 +99,20 @@ const Framework* framework_at_work(const JsonDocument& document) {
   const bool other = std::ranges::all_of(
       named->instead.where, [&](const auto& s) { return says_one_of(document.root(), s); });
   return other ? find_framework(named->instead.profile) : named;
+}
+
+std::string warning_of_other_framework(const JsonDocument& document) {
+  const Framework *named = framework_named(document), *other = framework_at_work(document);
+  if (other == named) return "";
+  std::vector<std::string> said;
+  for (const FrameworkInstead::Said& s : named->instead.where) {
+    if (says(document.root(), s.path)) said.push_back(s.path);
+  }
+  return fmt::format(
+      "W025: {}, as it is here, is no setting of framework \"{}\" but one of {}: the profile "
+      "\"{}\" "
+      "is taken, as with \"framework\": \"{}\"",
+      fmt::join(said, " with "), named->name, other->title, other->name, other->name);
 }
 
 std::vector<std::string> fill_in_framework(JsonDocument& document) {

@@ -60,6 +60,9 @@ const Framework* find_framework(std::string_view name);
 /// none, or what is refused later.
 const Framework* framework_at_work(const JsonDocument& document);
 
+/// The warning that another framework is at work than the one which `document` names; "": none is.
+std::string warning_of_other_framework(const JsonDocument& document);
+
 /// Puts what the framework does that `document` names where it does not say itself, and returns the
 /// paths of what it put there. Where a setting is another program's, `document` names that one from
 /// then on.

@@ -74,11 +74,14 @@ TEST(Framework, TheOptimizerAloneOnTheHostIsDeepSpeeds) {
       const Scenario s = of(named, alone);
       EXPECT_EQ(s.framework, "deepspeed-zero3") << named;
       EXPECT_TRUE(s.strategy.keep_weight_shard) << named;
+      ASSERT_EQ(s.warnings.size(), 1) << named;
+      EXPECT_TRUE(s.warnings[0].starts_with("W025: strategy.offload.optimizer")) << s.warnings[0];
       EXPECT_EQ(s.canonical_json, of("deepspeed-zero3", alone).canonical_json);
     }
     for (const char* other : {R"({"optimizer": "cpu", "parameters": "cpu"})", R"("none")",
                               R"({"activations": "cpu"})"}) {
       EXPECT_EQ(of(named, other).framework, named) << other;
+      EXPECT_TRUE(of(named, other).warnings.empty()) << other;
     }
   }
 }
