@@ -56,7 +56,7 @@ TEST(ExportTorchtitan, InAPipelineWeightsAreGatheredAgainWhereThatIsSaid) {
 TEST(ExportTorchtitan, ReplicasGoWithNoOtherParallelism) {
   const std::vector<Override> whole = {{"strategy.zero_stage", "0"}, {"strategy.fsdp", "1"}};
   std::vector<Override> alone = whole, split = whole;
-  alone.emplace_back("strategy.dp", "8");
+  alone.push_back({"strategy.dp", "8"});
   split.insert(split.end(), {{"strategy.dp", "4"}, {"strategy.tp", "2"}});
   EXPECT_EQ(value_of(settings_of(Dialect::kTorchtitan, alone), "data_parallel_replicate_degree"),
             "8");
@@ -98,7 +98,7 @@ TEST(ExportAccelerate, OptimizerStateIsShardedByDeepSpeed) {
   const DialectRow& row = row_of(Dialect::kAccelerate);
   for (const char* stage : {"1", "2"}) {
     std::vector<Override> changes = kReplicas;
-    changes.emplace_back("strategy.zero_stage", stage);
+    changes.push_back({"strategy.zero_stage", stage});
     const Scenario s = scenario_at(kDense, changes);
     export_test::expect_known(s, row, export_test::known_options(row));
     const Settings settings = plait::settings_of(s, Dialect::kAccelerate, Launcher::kNone);
@@ -108,7 +108,7 @@ TEST(ExportAccelerate, OptimizerStateIsShardedByDeepSpeed) {
     EXPECT_FALSE(lists(settings, std::string("strategy.zero_stage = ") + stage));
   }
   std::vector<Override> whole = kReplicas, offloaded = kReplicas;
-  whole.emplace_back("strategy.zero_stage", "0");
+  whole.push_back({"strategy.zero_stage", "0"});
   EXPECT_EQ(value_of(settings_of(Dialect::kAccelerate, whole), "distributed_type"), "MULTI_GPU");
   offloaded.insert(offloaded.end(),
                    {{"strategy.zero_stage", "2"}, {"strategy.offload.optimizer", "cpu"}});

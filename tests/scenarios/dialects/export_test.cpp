@@ -293,8 +293,8 @@ TEST(Export, VllmAsksForADrafterThatHasNoName) {
 // Both ends count 1 where nothing is said; 32 layers on 4 stages are 8 each, or 7, 9, 9, 7.
 TEST(Export, TorchtitanIsToldWhatTheEndsCount) {
   const auto ends = [](std::vector<Override> changes) {
-    changes.emplace_back("strategy.pp", "4");
-    changes.emplace_back("strategy.fsdp", "2");
+    changes.push_back({"strategy.pp", "4"});
+    changes.push_back({"strategy.fsdp", "2"});
     const Settings s =
         settings_of(scenario_at(kScenarios[2], changes), Dialect::kTorchtitan, Launcher::kNone);
     std::string out;
