@@ -81,7 +81,7 @@ TEST(Framework, TheOptimizerAloneOnTheHostIsDeepSpeeds) {
     for (const char* other : {R"({"optimizer": "cpu", "parameters": "cpu"})", R"("none")",
                               R"({"activations": "cpu"})"}) {
       EXPECT_EQ(of(named, other).framework, named) << other;
-      EXPECT_TRUE(of(named, other).warnings.empty()) << other;
+      for (const std::string& w : of(named, other).warnings) EXPECT_FALSE(w.starts_with("W025"));
     }
   }
 }
