@@ -62,7 +62,7 @@ Model read_smollm3(HfReader& config) {
   Model m =
       read_llama_biases(config, {128256, 2048, 11008, 36, 16, 4, 32768, /*tied_embeddings=*/true});
   read_windows(m, config, {.switched = true});
-  assume_rotation(m, config);
+  assume_rotation(m, config, unrotated_layers(m, config));
   return m;
 }
 

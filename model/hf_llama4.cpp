@@ -31,8 +31,7 @@ void read_step(Model& m, HfReader& config) {
 /// Layers without rotation see all tokens; a list has 1 where positions rotate.
 void read_unrotated(Model& m, const Json& rotated) {
   std::vector<bool> chunked;
-  for (const Json* layer : rotated.children())
-    chunked.push_back(!layer->is(Json::Kind::kInteger) || layer->integer() != 0);
+  for (const Json* layer : rotated.children()) chunked.push_back(rotates(*layer));
   set_windowed_layers(m, rotated, chunked);
 }
 
@@ -65,7 +64,7 @@ Model read_llama4(HfReader& config) {
   m.ffn_hidden = config.size({"intermediate_size_mlp"}, kMaxWidth, 16384);
   read_step(m, config);
   read_chunks(m, config);
-  assume_rotation(m, config);
+  assume_rotation(m, config, unrotated_layers(m, config));
   // They scale what is there.
   for (const char* name : {"attn_temperature_tuning", "floor_scale", "attn_scale",
                            "router_jitter_noise", "for_llm_compressor"})

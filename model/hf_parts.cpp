@@ -87,19 +87,20 @@ void assume_rotation(const Model& m, HfReader& config, std::int64_t unrotated) {
                 fmt::format("in every layer, of which {} of {} have none", unrotated, m.layers));
 }
 
-void assume_rotation(const Model& m, HfReader& config) {
+bool rotates(const Json& listed) {
+  return !listed.is(Json::Kind::kInteger) || listed.integer() != 0;
+}
+
+std::int64_t unrotated_layers(const Model& m, HfReader& config) {
   // By a copy of the reader: the interval counts where there is no list.
   const std::int64_t every =
       HfReader(config).size({"no_rope_layer_interval"}, kMaxLayers, kUnrotatedEvery);
   const Json* listed = config.take({"no_rope_layers"});
   config.take({"no_rope_layer_interval"});
-  if (listed == nullptr || !listed->is(Json::Kind::kList) || listed->children().empty()) {
-    assume_rotation(m, config, m.layers / every);
-    return;
-  }
-  assume_rotation(m, config, std::ranges::count_if(listed->children(), [](const Json* layer) {
-                    return layer->is(Json::Kind::kInteger) && layer->integer() == 0;
-                  }));
+  const bool is_list = listed != nullptr && listed->is(Json::Kind::kList);
+  if (!is_list || listed->children().empty()) return m.layers / every;
+  return std::ranges::count_if(listed->children(),
+                               [](const Json* layer) { return !rotates(*layer); });
 }
 
 Model layer_norm_model() {

@@ -41,9 +41,11 @@ void assume_norm_biases(HfReader& config);
 /// Notes that so many layers, whose queries and keys the family leaves as they are, are planned
 /// with rotary positions: one pass over the two in each.
 void assume_rotation(const Model& m, HfReader& config, std::int64_t unrotated);
-/// The same of those that no_rope_layers has a 0 for, or else each no_rope_layer_interval-th (Llama
-/// 4, SmolLM3).
-void assume_rotation(const Model& m, HfReader& config);
+/// How many layers do not rotate: those that no_rope_layers says so of, or else each
+/// no_rope_layer_interval-th (Llama 4, SmolLM3).
+std::int64_t unrotated_layers(const Model& m, HfReader& config);
+/// Whether a layer rotates, by what no_rope_layers has of it: 0 where it does not.
+bool rotates(const Json& listed);
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX, Falcon and BERT have them.
 Model layer_norm_model();
 

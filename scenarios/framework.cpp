@@ -69,6 +69,17 @@ bool says_one_of(const Json& root, const FrameworkInstead::Said& s) {
   return std::ranges::count(s.values, said == nullptr ? "null" : said->text()) != 0;
 }
 
+std::string warning_of(const Framework& other, const Framework& named, const Json& root) {
+  std::vector<std::string> said;
+  for (const FrameworkInstead::Said& s : named.instead.where) {
+    if (says(root, s.path)) said.push_back(s.path);
+  }
+  return fmt::format(
+      R"(W025: {}, as it is here, is no setting of framework "{}" but one of {}: the profile "{}" )"
+      R"(is taken, as with "framework": "{}")",
+      fmt::join(said, " with "), named.name, other.title, other.name, other.name);
+}
+
 }  // namespace
 
 const std::vector<Framework>& frameworks() {
@@ -101,25 +112,13 @@ const Framework* framework_at_work(const JsonDocument& document) {
   return other ? find_framework(named->instead.profile) : named;
 }
 
-std::string warning_of_other_framework(const JsonDocument& document) {
-  const Framework *named = framework_named(document), *other = framework_at_work(document);
-  if (other == named) return "";
-  std::vector<std::string> said;
-  for (const FrameworkInstead::Said& s : named->instead.where) {
-    if (says(document.root(), s.path)) said.push_back(s.path);
-  }
-  return fmt::format(
-      "W025: {}, as it is here, is no setting of framework \"{}\" but one of {}: the profile "
-      "\"{}\" "
-      "is taken, as with \"framework\": \"{}\"",
-      fmt::join(said, " with "), named->name, other->title, other->name, other->name);
-}
-
-std::vector<std::string> fill_in_framework(JsonDocument& document) {
+std::vector<std::string> fill_in_framework(JsonDocument& document,
+                                           std::vector<std::string>& warnings) {
   std::vector<std::string> out;
   const Framework *named = framework_named(document), *found = framework_at_work(document);
   if (found == nullptr) return out;
   if (found != named) {
+    warnings.push_back(warning_of(*found, *named, document.root()));
     apply_override(document, scenario_shape(), "framework", json_quote(found->name),
                    "framework " + named->name);
   }

@@ -60,13 +60,11 @@ const Framework* find_framework(std::string_view name);
 /// none, or what is refused later.
 const Framework* framework_at_work(const JsonDocument& document);
 
-/// The warning that another framework is at work than the one which `document` names; "": none is.
-std::string warning_of_other_framework(const JsonDocument& document);
-
 /// Puts what the framework does that `document` names where it does not say itself, and returns the
 /// paths of what it put there. Where a setting is another program's, `document` names that one from
-/// then on.
-std::vector<std::string> fill_in_framework(JsonDocument& document);
+/// then on, and `warnings` has W025.
+std::vector<std::string> fill_in_framework(JsonDocument& document,
+                                           std::vector<std::string>& warnings);
 
 /// Sizes of which one above 1 makes the framework's default of `path` hold, where `document` does
 /// not say the field itself; empty: no sizes decide.

@@ -316,10 +316,8 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
 
 Scenario read_scenario(const std::shared_ptr<JsonDocument>& document, const std::string& file,
                        const std::vector<Override>& overrides) {
-  const std::string of_framework = warning_of_other_framework(*document);
-  const FilledIn filled_in = fill_in_framework(*document);
   Scenario out;
-  if (!of_framework.empty()) out.warnings.push_back(of_framework);
+  const FilledIn filled_in = fill_in_framework(*document, out.warnings);
   out.source_file = file;
   out.source = document;
   out.overrides = overrides;

@@ -15,9 +15,9 @@ using Devices = std::vector<std::int64_t>;
 [[noreturn]] void refuse_placement(const char* code, const char* key, std::string problem,
                                    std::string expected, std::string cure,
                                    std::vector<std::string> others = fields_of_sizes()) {
-  const Where where{"", 0, 0, fmt::format("placement{}{}", *key == '\0' ? "" : ".", key)};
-  throw InputError(
-      {code, std::move(problem), where, std::move(expected), std::move(cure), std::move(others)});
+  throw refusal(code, std::move(problem),
+                fmt::format("placement{}{}", *key == '\0' ? "" : ".", key), std::move(expected),
+                std::move(cure), std::move(others));
 }
 
 void check_order(const std::vector<Axis>& order, const Mesh& mesh) {

@@ -33,14 +33,13 @@ void fill_from_stage_tp(StrategyPart& p) {
   const auto stages = static_cast<std::int64_t>(degrees.size());
   const std::int64_t widest = std::ranges::max(degrees);
   if ((p.pp != 1 && p.pp != stages) || (p.tp != 1 && p.tp != widest)) {
-    throw InputError({"S052",
-                      fmt::format("strategy has pp {} and tp {}, and the list {} stages of degree "
-                                  "{} at most",
-                                  p.pp, p.tp, stages, widest),
-                      {"", 0, 0, "strategy.stage_tp"},
-                      fmt::format("{} degrees, the largest of them {}", p.pp, p.tp),
-                      "correct the list, or leave out strategy.pp and strategy.tp",
-                      {"strategy.pp", "strategy.tp"}});
+    refuse_field(
+        "S052",
+        fmt::format("strategy has pp {} and tp {}, and the list {} stages of degree {} at most",
+                    p.pp, p.tp, stages, widest),
+        "strategy.stage_tp", fmt::format("{} degrees, the largest of them {}", p.pp, p.tp),
+        "correct the list, or leave out strategy.pp and strategy.tp",
+        {"strategy.pp", "strategy.tp"});
   }
   p.pp = stages, p.tp = widest;
 }
@@ -55,61 +54,53 @@ std::int64_t ranks_of_layers(const StrategyPart& p) {
 
 std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
   if (others <= world_size && world_size % others == 0) return world_size / others;
-  const Where where{"", 0, 0, "strategy"};
-  throw InputError(
-      {"S002",
-       fmt::format("the cluster's {} devices are no multiple of {} = {}", world_size,
-                   sizes_text(p, false), others),
-       where, fmt::format("pp * fsdp * cp * ep * tp that divides {}", world_size),
-       others > world_size
-           ? fmt::format("use smaller axes, or a cluster of at least {} devices", others)
-           : "change an axis of strategy or cluster.nodes",
-       fields_of_sizes()});
+  refuse_field("S002",
+               fmt::format("the cluster's {} devices are no multiple of {} = {}", world_size,
+                           sizes_text(p, false), others),
+               "strategy", fmt::format("pp * fsdp * cp * ep * tp that divides {}", world_size),
+               others > world_size
+                   ? fmt::format("use smaller axes, or a cluster of at least {} devices", others)
+                   : "change an axis of strategy or cluster.nodes",
+               fields_of_sizes());
 }
 
 void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
   const std::int64_t ranks = bounded_product(others, p.dp, kTooMany);
   if (ranks == world_size) return;
   const bool divides = others <= world_size && world_size % others == 0;
-  const Where where{"", 0, 0, "strategy.dp"};
-  throw InputError(
-      {"S001",
-       fmt::format("the strategy has {} = {} ranks and the cluster {} {}", sizes_text(p, true),
-                   ranks, world_size, world_size == 1 ? "device" : "devices"),
-       where, fmt::format("{} {}", world_size, world_size == 1 ? "rank" : "ranks"),
-       divides ? fmt::format("set strategy.dp to {}, or leave it out", world_size / others)
-               : "change an axis of strategy or cluster.nodes",
-       fields_of_sizes()});
+  refuse_field(
+      "S001",
+      fmt::format("the strategy has {} = {} ranks and the cluster {} {}", sizes_text(p, true),
+                  ranks, world_size, world_size == 1 ? "device" : "devices"),
+      "strategy.dp", fmt::format("{} {}", world_size, world_size == 1 ? "rank" : "ranks"),
+      divides ? fmt::format("set strategy.dp to {}, or leave it out", world_size / others)
+              : "change an axis of strategy or cluster.nodes",
+      fields_of_sizes());
 }
 
 void check_hybrid(const StrategyPart& p) {
   const ContextOptions& c = p.context;
   const bool hybrid = c.kind == ContextKind::kHybrid;
   if (hybrid ? p.cp == 1 || p.cp % c.ulysses == 0 : c.ulysses == 1) return;
-  const Where where{"", 0, 0, "strategy.context.ulysses"};
-  throw InputError({"S019",
-                    hybrid
-                        ? fmt::format("{} of cp = {} ranks cannot exchange heads in equal groups",
-                                      c.ulysses, p.cp)
-                        : "context.ulysses is how many ranks of a hybrid exchange heads",
-                    where,
-                    hybrid ? fmt::format("a divisor of {}", p.cp) : "kind \"hybrid\"",
-                    hybrid ? "change strategy.context.ulysses or strategy.cp"
-                           : "remove strategy.context.ulysses, or set the kind to \"hybrid\"",
-                    {"strategy.cp", "strategy.context.kind"}});
+  refuse_field("S019",
+               hybrid ? fmt::format("{} of cp = {} ranks cannot exchange heads in equal groups",
+                                    c.ulysses, p.cp)
+                      : "context.ulysses is how many ranks of a hybrid exchange heads",
+               "strategy.context.ulysses",
+               hybrid ? fmt::format("a divisor of {}", p.cp) : "kind \"hybrid\"",
+               hybrid ? "change strategy.context.ulysses or strategy.cp"
+                      : "remove strategy.context.ulysses, or set the kind to \"hybrid\"",
+               {"strategy.cp", "strategy.context.kind"});
 }
 
 void check_expert_tp(const StrategyPart& p, const Strategy& s) {
   const std::int64_t ranks = s.ranks_of_an_expert(p.tp);
   if (p.tp % ranks == 0) return;
-  const Where where{"", 0, 0, "strategy.expert_tp"};
-  throw InputError(
-      {"S095",
-       fmt::format("tp = {} ranks have no equal groups of {} that split an expert", p.tp, ranks),
-       where,
-       fmt::format("a divisor of {}", p.tp),
-       "change strategy.expert_tp or strategy.tp",
-       {"strategy.tp"}});
+  refuse_field(
+      "S095",
+      fmt::format("tp = {} ranks have no equal groups of {} that split an expert", p.tp, ranks),
+      "strategy.expert_tp", fmt::format("a divisor of {}", p.tp),
+      "change strategy.expert_tp or strategy.tp", {"strategy.tp"});
 }
 
 }  // namespace
