@@ -156,6 +156,7 @@ void apply_strategies(Draft& draft) {
   apply_pipeline(draft);
   apply_data_parallel(draft);
   apply_optimizer(draft);
+  meet_alone(draft);
   apply_offload(draft);
   apply_blocking_sends(draft);
 }

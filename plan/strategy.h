@@ -307,6 +307,12 @@ struct Strategy {
     if (zero_plus_plus.secondary_shard && mesh[Axis::kDp] > 1) axes = axes | Axis::kDp;
     return axes.empty() ? AxisSet(replicas) : axes;
   }
+  /// Shards of weights lie off the device and come there for each use, even where one rank has all
+  /// of them.
+  bool fetches_shards() const { return fetches_shards(zero_stage); }
+  bool fetches_shards(int stage) const {
+    return stage == 3 && offload.parameters != Offload::kNone && !zero_plus_plus.any();
+  }
 };
 
 }  // namespace plait

@@ -92,6 +92,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"completions.cpp", data},
       {"gather.cpp", s.zero_stage > 0 || s.parameter_server.any()},
       {"fsdp_copies.cpp", s.copies_gradients()},
+      {"meet_alone.cpp", s.fetches_shards()},
       {"parameter_server.cpp", s.parameter_server.any()},
       {"offload.cpp", s.offload.any()},
       {"offload_state.cpp", s.offload.state()},

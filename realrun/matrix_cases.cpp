@@ -266,10 +266,15 @@ void offload(List& l) {
   l.add("state on the host, fsdp", llama(), {.fsdp = 2}, 3, {state_on_host});
   l.add("state on the host, fsdp, hybrid, tp, pairs", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3,
         {state_on_host, pairs, two_ahead});
+  l.add("state on the host, one rank", llama(), {}, 3, {state_on_host});
+  l.add("state on the host, one rank, weights beside it", gpt(), {}, 3,
+        {state_on_host, weight_shard});
   l.add("state on drives, zero 3", gpt(), {.dp = 2}, 3, {state_on_drives});
+  l.add("state on drives, tp, one rank of each", qwen(), {.tp = 2}, 3, {state_on_drives});
   l.add("state on drives, fsdp, pp", plain(), {.pp = 2, .fsdp = 2}, 3, {state_on_drives});
   l.add("Adam on the host, pp, dp, zero 1", gpt(), {.pp = 2, .dp = 2}, 1, {adam_on_host});
   l.add("state on the host, ep, fsdp", mixtral(), {.fsdp = 2, .ep = 2}, 3, {state_on_host});
+  l.add("state on the host, ep", mixtral(), {.ep = 2}, 3, {state_on_host});
   l.add("Adam on the host, ep, zero 2", deepseek(), {.ep = 2}, 2, {adam_on_host});
   l.add("activations on the host", gpt(), {}, 0, {deep, activations_on_host});
   l.add("activations on the host, tp, sp", llama(), {.tp = 2}, 0, {sp, activations_on_host});

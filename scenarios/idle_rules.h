@@ -30,7 +30,7 @@ struct IdleFacts {
   const Scenario& s;
   bool experts = s.model.experts > 0;
   std::int64_t expert_ranks = s.strategy.mesh.size_of(s.strategy.axes_of_experts());
-  bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
+  bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1 && !s.strategy.fetches_shards();
   std::int64_t microbatches =
       s.workload.global_batch /
       std::max<std::int64_t>(1, s.strategy.replicas() * s.workload.micro_batch);

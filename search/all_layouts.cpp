@@ -122,10 +122,12 @@ class Sharings {
     const bool nothing_to_shard = layout_.replicas() * layout_.cp == 1;
     for (std::int64_t zero = 0; zero <= 3; ++zero) {
       if (!allows(space_.zero_stage, zero)) continue;
-      if (space_.zero_follows_fsdp && zero != (layout_.fsdp > 1 ? 3 : 0)) continue;
+      const bool fetches = of_.strategy.fetches_shards(static_cast<int>(zero));
+      const bool shards = layout_.fsdp > 1 || of_.strategy.fetches_shards(3);
+      if (space_.zero_follows_fsdp && zero != (shards ? 3 : 0)) continue;
       if (of_.strategy.zero_plus_plus.any() && zero != 3) continue;        // S028
       if (two_shards && (layout_.dp == 1 || layout_.fsdp == 1)) continue;  // S029
-      if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard) continue;
+      if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard && !fetches) continue;
       const bool tied = of_.model.tied_embeddings && !of_.workload.lora.any();
       if (zero >= 2 && layout_.pp > 1 && tied) continue;  // S025
       const bool on_dp = layout_.fsdp == 1 && layout_.dp > 1;

@@ -11,7 +11,7 @@ Sharers sharers_of(const Layout& l, const Strategy& base, AxisSet apart) {
   out.copies = std::int64_t{l.dp} * l.fsdp * alike;
   const bool within_fsdp = l.fsdp > 1 && !base.zero_plus_plus.secondary_shard;
   const std::int64_t shards = within_fsdp ? l.fsdp * alike : out.copies;
-  out.zero_stage = shards > 1 ? l.zero_stage : 0;
+  out.zero_stage = shards > 1 || base.fetches_shards(l.zero_stage) ? l.zero_stage : 0;
   if (out.zero_stage > 0) out.shards = shards;
   return out;
 }

@@ -37,7 +37,7 @@ void apply_data_parallel(Draft& d) {
                   "strategy.fsdp_options.prefetch", "0 or more", "set it to 1");
   }
   const bool copies = both_ways(d.strategy);
-  const bool alone = data_axes(d).empty() && !copies;
+  const bool alone = data_axes(d).empty() && !copies && !d.strategy.fetches_shards();
   const int stage = d.strategy.zero_stage;
   const bool served = d.strategy.parameter_server.any();
   const bool gathers = !alone && (stage > 0 || served);

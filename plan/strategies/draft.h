@@ -336,7 +336,8 @@ void apply_pipeline(Draft& draft);       // calls in the order of the schedule, 
 void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reduction of gradients
 void push_gradients(Draft& draft, Program& program);  // to parameter servers
 void apply_optimizer(Draft& draft);                   // zero gradients, global norm, Adam
-void apply_offload(Draft& draft);         // state in host memory and on drives, and copies of it
+void meet_alone(Draft& draft);     // what one rank would gather or reduce by itself is copied
+void apply_offload(Draft& draft);  // state in host memory and on drives, and copies of it
 void apply_blocking_sends(Draft& draft);  // passes behind what their stage has sent
 
 /// Throws InputError where parameter servers stand beside what they are not planned with.

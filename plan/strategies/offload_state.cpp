@@ -165,13 +165,22 @@ class StateOffload {
       for (std::size_t k = 0; k < block.ops[i].operands.size(); ++k) {
         const Operand o = block.ops[i].operands[k];
         if (d_.tensors[o.tensor].place == Place::kDevice) continue;
-        const std::vector<Op> copies = fetched(block.ops[i].operands[k]);
+        std::vector<Op> copies = fetched(block.ops[i].operands[k]);
+        if (brings(block.ops[i])) {  // with the last of these it is done
+          copies.back().operands[1] = block.ops[i].operands[1];
+          block.ops[i] = copies.back(), copies.pop_back();
+        }
         block.ops.insert(block.ops.begin() + static_cast<std::ptrdiff_t>(i), copies.begin(),
                          copies.end());
         i += copies.size();
       }
     }
     if (block.ops.size() > before) fit_sizes(d_, block);
+  }
+  /// A copy as it is (meet_alone.cpp).
+  static bool brings(const Op& op) {
+    const Cast* cast = body_of<Cast>(op);
+    return cast != nullptr && cast->from == cast->to;
   }
   std::vector<Op> fetched(Operand& o) {
     std::vector<Op> copies;

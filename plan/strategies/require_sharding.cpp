@@ -38,7 +38,7 @@ void require_sharding(const Draft& d) {
                   "set strategy.zero_stage to 3, or move the ranks from fsdp to dp",
                   {"strategy.fsdp"});
   }
-  if (stage > 0 && n == 1) {
+  if (stage > 0 && n == 1 && !d.strategy.fetches_shards()) {
     throw refusal("S022",
                   "zero_stage shards over data-parallel, context-parallel and expert-parallel "
                   "ranks, and there is only one",

@@ -303,7 +303,8 @@ void pack_units(Draft& d) {
     const AxisSet apart = kind == UnitKind::kExperts ? d.strategy.axes_of_experts() : AxisSet();
     unit.data_axes = data_axes(d) - apart;
     unit.shard_axes = d.strategy.shard_axes() - apart;
-    unit.zero_stage = d.mesh().size_of(unit.shard_axes) > 1 ? d.strategy.zero_stage : 0;
+    const bool parts = d.mesh().size_of(unit.shard_axes) > 1 || d.strategy.fetches_shards();
+    unit.zero_stage = parts ? d.strategy.zero_stage : 0;
     if (!unit.trained() && unit.zero_stage < 3) unit.zero_stage = 0;  // which shards no weights
     Packer(d, kind).pack();
   }

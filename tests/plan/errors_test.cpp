@@ -224,6 +224,8 @@ TEST(Refused, ShardingOverOneRank) {
     Input in;
     in.strategy = split({}, stage);
     expect_refused(in, "S022", "strategy.zero_stage");
+    in.strategy.offload.optimizer = Offload::kCpu;
+    expect_refused(in, "S022", "strategy.zero_stage");
   }
 }
 
