@@ -326,7 +326,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   if (layout.row_split) split_by_rows(draft);
   fit_all_sizes(draft);
   if (layout.experts == ExpertSharing::kDivided) divide_experts(draft);
-  if (layout.experts != ExpertSharing::kNone) gather_replicas(draft);
+  if (layout.experts != ExpertSharing::kNone) gather_replicas(draft, step);
   apply_windows(draft);
   read_what_is_kept(draft, step, precision, room);
   if (precision.fused_elementwise) fuse_elementwise(draft);

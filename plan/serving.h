@@ -25,8 +25,14 @@ struct Chunk {
 struct Step {
   Chunk prefill, decode;     // decode.tokens: 1, and guesses
   std::int64_t sampled = 0;  // rows whose next token is chosen
+  /// Of the other replicas together, where experts are shared with them; -1: each as many as here.
+  std::int64_t tokens_elsewhere = -1;
   std::int64_t tokens() const {
     return prefill.sequences * prefill.tokens + decode.sequences * decode.tokens;
+  }
+  /// With those of all `replicas`, this one's too.
+  std::int64_t tokens_of_all(std::int64_t replicas) const {
+    return tokens_elsewhere < 0 ? tokens() * replicas : tokens() + tokens_elsewhere;
   }
   bool operator==(const Step&) const = default;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "serving/step_costs.h"
+
 namespace plait {
 
 Pool::Pool(const std::vector<Request>& requests, const ServerOptions& o, const StepPrice& price)
@@ -25,12 +27,43 @@ Progress Pool::complete(std::size_t i) {
   return done;
 }
 
+bool Pool::form() {
+  formed_.clear();
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    Replica& replica = replicas_[i];
+    if (std::ssize(replica.in_flight) >= options_.batches_in_flight) continue;
+    Batch batch = replica.engine.schedule();
+    if (batch.empty()) continue;
+    replica.in_flight.push_back(std::move(batch));
+    formed_.push_back(i);
+  }
+  return !formed_.empty();
+}
+
+/// Replicas that share experts step together. One that has nothing passes a token nobody has asked
+/// for (vllm/v1/worker/gpu_worker.py, execute_dummy_batch). Where all run captured graphs, and only
+/// there, each is padded to the largest (vllm/v1/worker/dp_utils.py, coordinate_batch_across_dp).
+Step Pool::among_others(std::size_t i, Step step) const {
+  if (!options_.shares_experts) return step;
+  bool captured = options_.limits.graphs && is_captured(step);
+  std::int64_t most = step.tokens(), sum = options_.replicas - std::ssize(replicas_);
+  for (std::size_t k = 0; k < replicas_.size(); ++k) {
+    if (k == i) continue;
+    const bool idle = replicas_[k].in_flight.empty();
+    const std::int64_t tokens = idle ? 1 : replicas_[k].in_flight.back().step.tokens();
+    captured = captured && (idle || is_captured(replicas_[k].in_flight.back().step));
+    most = std::max(most, tokens), sum += tokens;
+  }
+  step.tokens_elsewhere = captured ? most * (options_.replicas - 1) : sum;
+  return step;
+}
+
 SimTime Pool::launch(std::size_t i, const Batch& batch, SimTime now) {
   Replica& replica = replicas_[i];
   const auto sequences = static_cast<std::int64_t>(batch.sequences.size());
   use_.most_blocks = std::max(use_.most_blocks, options_.blocks - replica.engine.free_blocks());
   use_.most_sequences = std::max(use_.most_sequences, sequences);
-  const StepTime& time = price_(batch.step, i);
+  const StepTime& time = price_(among_others(i, batch.step), i);
   const SimTime overhead =
       counted_sum(to_sim_time(options_.limits.step_overhead),
                   counted_product(sequences, to_sim_time(options_.limits.sequence_overhead)));

@@ -6,6 +6,7 @@
 //   end(b, s) = begin(b, s) + stage[s],  arrived(b, s + 1) = end(b, s) + hop[s]
 
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "serving/serve.h"
@@ -34,17 +35,16 @@ class Pool {
   std::size_t least() const;
   /// What the oldest batch of replica i brought forth.
   Progress complete(std::size_t i);
-  /// Launches what replica i can run; `launched(batch, end)` sees each batch and when it has passed
-  /// the last stage.
+  /// Launches what all replicas can run, a batch of each at a time: those that share experts are
+  /// to know of one another's. `launched(i, batch, end)` sees each and when it has passed the last
+  /// stage.
   template <class F>
-  void pump(std::size_t i, SimTime now, F&& launched) {
-    Replica& replica = replicas_[i];
-    while (static_cast<std::int64_t>(replica.in_flight.size()) < options_.batches_in_flight) {
-      Batch batch = replica.engine.schedule();
-      if (batch.empty()) return;
-      const SimTime end = launch(i, batch, now);
-      launched(batch, end);
-      replica.in_flight.push_back(std::move(batch));
+  void pump(SimTime now, F&& launched) {
+    while (form()) {
+      for (const std::size_t i : formed_) {
+        const Batch& batch = replicas_[i].in_flight.back();
+        launched(i, batch, launch(i, batch, now));
+      }
     }
   }
   const ServerOptions& options() const { return options_; }
@@ -52,12 +52,16 @@ class Pool {
   PoolUse use() const;
 
  private:
+  /// A further batch in flight on each replica that has one; none has: false.
+  bool form();
   SimTime launch(std::size_t i, const Batch& batch, SimTime now);
+  Step among_others(std::size_t i, Step step) const;
   void account(const Batch& batch, const StepTime& time, SimTime overhead);
 
   const ServerOptions& options_;
   const StepPrice& price_;
   std::vector<Replica> replicas_;
+  std::vector<std::size_t> formed_;
   PoolUse use_;
 };
 

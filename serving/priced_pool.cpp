@@ -37,6 +37,7 @@ ServerOptions PricedPool::options(std::int64_t seed) const {
   out.guesses = guesses_of(speculation_, seed);
   out.replicas = model_.layout.mesh[Axis::kDp];
   out.batches_in_flight = model_.layout.mesh[Axis::kPp];
+  out.shares_experts = model_.layout.experts != ExpertSharing::kNone;
   return out;
 }
 

@@ -106,8 +106,8 @@ class Server {
     while (!events_.empty()) {
       now_ = events_.top().time;
       while (!events_.empty() && events_.top().time == now_) happen();
-      for (std::size_t i = 0; prefill_ && i < prefill_->replicas().size(); ++i) pump_prefill(i);
-      for (std::size_t i = 0; i < generating_.replicas().size(); ++i) pump_generating(i);
+      if (prefill_) pump_prefill();
+      pump_generating();
     }
     summarize();
     return std::move(out_);
@@ -214,8 +214,8 @@ class Server {
     (*prefill_)[static_cast<std::size_t>(out_.requests[r].replica)].engine.release(r);
     generating_[static_cast<std::size_t>(out_.handovers[r].replica)].engine.receive(r);
   }
-  void pump_prefill(std::size_t i) {
-    prefill_->pump(i, now_, [&](const Batch& batch, SimTime end) {
+  void pump_prefill() {
+    prefill_->pump(now_, [&](std::size_t i, const Batch& batch, SimTime end) {
       events_.push({end, Happens::kStepEnds, i});
       for (const Scheduled& s : batch.sequences) {
         SimTime& begun = out_.handovers[s.request].begun;
@@ -223,10 +223,10 @@ class Server {
       }
     });
   }
-  void pump_generating(std::size_t i) {
-    const std::size_t number = i + (prefill_ ? prefill_->replicas().size() : 0);
-    generating_.pump(i, now_, [&](const Batch& batch, SimTime end) {
-      events_.push({end, Happens::kStepEnds, number});
+  void pump_generating() {
+    const std::size_t prefills = prefill_ ? prefill_->replicas().size() : 0;
+    generating_.pump(now_, [&](std::size_t i, const Batch& batch, SimTime end) {
+      events_.push({end, Happens::kStepEnds, i + prefills});
       for (const Scheduled& s : batch.sequences) {
         if (handing_ == nullptr) break;
         SimTime& resumed = out_.handovers[s.request].resumed;
@@ -234,7 +234,7 @@ class Server {
       }
     });
     // Sequences that were preempted have been admitted again: there may be room for others.
-    if (handing_ != nullptr) fetch(i);
+    for (std::size_t i = 0; handing_ != nullptr && i < generating_.replicas().size(); ++i) fetch(i);
   }
   void summarize() {
     static_cast<PoolUse&>(out_) = generating_.use();

@@ -44,6 +44,7 @@ struct ServerOptions {
   Guesses guesses = {};
   std::int64_t replicas = 1;
   std::int64_t batches_in_flight = 1;  // as many as there are stages
+  bool shares_experts = false;         // among the replicas, whose steps have each other's tokens
 };
 
 struct Served {

@@ -108,6 +108,7 @@ Step priced_shape(const Step& step, bool graphs) {
     out.decode.sequences = ceil_div(padded_batch(step.decode.sequences * each), each);
     out.sampled = padded_batch(step.sampled);
   }
+  if (step.tokens_elsewhere > 0) out.tokens_elsewhere = rounded(step.tokens_elsewhere);
   // The same keys in all.
   const std::int64_t keys = step.decode.sequences * step.decode.context;
   if (keys > 0)
@@ -132,7 +133,7 @@ StepTime time_step(const ServedModel& served, const Step& step) {
 
 StepCosts::Key StepCosts::key_of(const Step& s) {
   return {s.prefill.sequences, s.prefill.tokens, s.prefill.context, s.decode.sequences,
-          s.decode.tokens,     s.decode.context, s.sampled};
+          s.decode.tokens,     s.decode.context, s.sampled,         s.tokens_elsewhere};
 }
 
 const StepTime& StepCosts::operator()(const Step& step) {

@@ -42,7 +42,7 @@ StepTime time_step(const ServedModel& served, const Step& step);
 class StepCosts {
  public:
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t>;
+                         std::int64_t, std::int64_t, std::int64_t>;
   static Key key_of(const Step& shape);
 
   explicit StepCosts(const ServedModel& served) : served_(served) {}

@@ -18,7 +18,7 @@ void deal_experts(Draft& draft);
 /// insert_collectives, in front of gather_replicas. Throws InputError S092 and S128.
 void divide_experts(Draft& draft);
 /// The tokens of all replicas for the experts that they share. Behind fit_sizes.
-void gather_replicas(Draft& draft);
+void gather_replicas(Draft& draft, const Step& step);
 /// Weights as they are stored, but for routers, which vLLM and llama.cpp leave as they are; fp8
 /// products with their casts.
 void apply_weight_formats(Draft& draft, const ServingPrecision& precision);

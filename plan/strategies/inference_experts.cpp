@@ -94,7 +94,7 @@ void meet_few_experts(Draft& d, const Step& step, ExpertSharing sharing) {
   if (m.experts == 0) return;
   // Where experts are shared a rank has the tokens of all replicas for its own.
   const bool shared = sharing != ExpertSharing::kNone, dealt = sharing == ExpertSharing::kDealt;
-  const std::int64_t tokens = step.tokens() * (shared ? d.mesh()[Axis::kDp] : 1);
+  const std::int64_t tokens = shared ? step.tokens_of_all(d.mesh()[Axis::kDp]) : step.tokens();
   const std::int64_t ranks = dealt ? d.mesh().size_of(expert_axes(d.mesh())) : 1;
   const std::int64_t met = std::min(ceil_div(experts_met(m, tokens), ranks), m.experts / ranks);
   const std::int64_t slots = ceil_div(m.experts_per_token * tokens, met * ranks);
@@ -117,7 +117,8 @@ namespace {
 /// sum of what they make of it.
 class TokenGathering {
  public:
-  explicit TokenGathering(Draft& d) : d_(d) {}
+  TokenGathering(Draft& d, const Step& step)
+      : d_(d), own_(step.tokens()), all_(step.tokens_of_all(d.mesh()[Axis::kDp])) {}
 
   void run(Block& block) {
     std::vector<Op> ops = std::move(block.ops);
@@ -140,7 +141,7 @@ class TokenGathering {
  private:
   void of_all(TensorId t) {
     Dim& rows = d_.tensors[t].dims[0];
-    rows = Dim{rows.global * d_.mesh()[Axis::kDp]};
+    rows = Dim{rows.global / own_ * all_};
   }
   TensorId whole(TensorId part, const char* suffix) {
     Tensor t = d_.tensors[part];
@@ -172,12 +173,13 @@ class TokenGathering {
   }
 
   Draft& d_;
+  std::int64_t own_, all_;  // tokens
 };
 
 }  // namespace
 
-void gather_replicas(Draft& d) {
-  if (d.mesh()[Axis::kDp] > 1) TokenGathering(d).run(d.layers.back().kept.forward);
+void gather_replicas(Draft& d, const Step& step) {
+  if (d.mesh()[Axis::kDp] > 1) TokenGathering(d, step).run(d.layers.back().kept.forward);
 }
 
 }  // namespace plait

@@ -233,4 +233,25 @@ TEST(Quantiles, LieBetweenOrderStatistics) {
   EXPECT_NEAR(q.most.value, 4e-3, 1e-12);
 }
 
+// Three replicas, two users: prompts of 100 and 40 at once, then tokens of both.
+TEST(SharedExperts, StepsHaveTheTokensOfAllReplicas) {
+  ServerOptions o = options();
+  o.replicas = 3, o.shares_experts = true;
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen;  // here and elsewhere
+  const auto price = [&, last = StepTime()](const Step& step, std::size_t) mutable -> StepTime& {
+    seen.emplace_back(step.tokens(), step.tokens_elsewhere);
+    last.stage = {kMs};
+    return last;
+  };
+  serve({{0, 100, 2, 0}, {0, 40, 3, 0}}, all_at_once(2), o, price);
+  ASSERT_EQ(seen.size(), 5);
+  EXPECT_EQ(seen[0], std::pair(100L, 40L + 1));  // a token that nobody has asked for
+  EXPECT_EQ(seen[1], std::pair(40L, 100L + 1));
+  EXPECT_EQ(seen[2], std::pair(1L, 2L));
+  EXPECT_EQ(seen[4], std::pair(1L, 2L));
+  o.shares_experts = false, seen.clear();
+  serve({{0, 100, 2, 0}}, all_at_once(1), o, price);
+  EXPECT_EQ(seen[0].second, -1);
+}
+
 }  // namespace plait::serve_test
