@@ -7,7 +7,7 @@ namespace plait {
 CheckpointCost checkpoint_cost(Bytes bytes, const Cluster& cluster, const Checkpointing& how) {
   const bool said = how.bandwidth.value > 0;
   const Seconds store =
-      bytes / (said ? how.bandwidth : static_cast<double>(cluster.nodes) * kStoreBandwidthOfNode);
+      bytes / (said ? how.bandwidth : static_cast<double>(cluster.hosts()) * kStoreBandwidthOfHost);
   const Bytes share(ceil_div(bytes.value, cluster.world_size()));
   Seconds copy;
   for (std::size_t k = 0; k < cluster.kinds(); ++k) {

@@ -26,8 +26,8 @@ struct Training {
   Checkpointing checkpoint;
 };
 
-/// What a store takes for each node where the scenario does not say: BLOOM's, 2.3 TB in 40 s from
-/// 48 nodes (Stas Bekman, Machine Learning Engineering, training/fault-tolerance).
-inline constexpr BytesPerSecond kStoreBandwidthOfNode = BytesPerSecond(1.2e9);
+/// What a store takes from each host where the scenario does not say: BLOOM's, 2.3 TB in 40 s from
+/// 48 (Stas Bekman, Machine Learning Engineering, training/fault-tolerance).
+inline constexpr BytesPerSecond kStoreBandwidthOfHost = BytesPerSecond(1.2e9);
 
 }  // namespace plait

@@ -32,7 +32,7 @@ DescribedCluster parse_machine(const std::string& text, const std::string& file,
     ClusterPart part;
     cluster_table().read(json, part);
     DescribedCluster out = {resolve_cluster(json, part), {}};
-    warn_of_no_latency(part, out.warnings);
+    warn_of_links(part, out.cluster, out.warnings);
     return out;
   } catch (const InputError& e) {
     throw locate(e, scenario);

@@ -10,7 +10,7 @@ namespace plait {
 
 struct DescribedCluster {
   Cluster cluster;
-  std::vector<std::string> warnings;  // W021
+  std::vector<std::string> warnings;  // W021, W027
 };
 
 /// `text` is a scenario, {"cluster": ...}, or what stands behind "cluster" in one; whatever else a

@@ -48,8 +48,10 @@ ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string&
 /// Fills presets of node, device and fabric in `part`, and makes the cluster. Throws C0xx.
 Cluster resolve_cluster(const Json& json, ClusterPart& part);
 /// W021 for a node or fabric of the scenario's own, begun with no preset, whose links take no time
-/// but their bytes'. `part` as resolve_cluster has left it.
-void warn_of_no_latency(const ClusterPart& part, std::vector<std::string>& warnings);
+/// but their bytes'; W027 for NICs faster than the PCIe that they are behind. Both as
+/// resolve_cluster has left and made them.
+void warn_of_links(const ClusterPart& part, const Cluster& cluster,
+                   std::vector<std::string>& warnings);
 
 /// Where the calibration is, and its hash; throws InputError J00x for a file that cannot be read.
 struct CalibrationFile {

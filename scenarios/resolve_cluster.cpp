@@ -140,24 +140,4 @@ Cluster resolve_cluster(const Json& json, ClusterPart& part) {
   }
 }
 
-void warn_of_no_latency(const ClusterPart& part, std::vector<std::string>& warnings) {
-  const auto warn = [&](const std::string& what, const char* fields, const char* preset) {
-    warnings.push_back(fmt::format(
-        "W021: {} has no latencies ({}), so small messages take next to no time there: write them, "
-        "or begin with the nearest preset, such as {}",
-        what, fields, preset));
-  };
-  const NodeSpec& n = part.node.value;
-  const bool joined = n.family != Family::kHost && n.family != Family::kGpuParts;
-  const Seconds node = n.nvlink_latency + n.nvswitch_latency + n.pcie_latency +
-                       n.pcie_switch_latency + n.socket_latency + n.socket_link_latency;
-  if (part.node.preset.empty() && joined && node.value == 0)
-    warn("cluster.node", "nvlink_latency, nvswitch_latency, pcie_latency, ...", "hgx-h100");
-  const Fabric& f = part.fabric.value;
-  const Seconds fabric = f.nic_latency + f.switch_latency + f.cable_latency;
-  const bool own = part.fabric.preset.empty() && f.bandwidth.value > 0;
-  if (own && part.nodes > 1 && fabric.value == 0)
-    warn("cluster.fabric", "nic_latency, switch_latency, cable_latency", "roce400");
-}
-
 }  // namespace plait

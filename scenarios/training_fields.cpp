@@ -16,7 +16,7 @@ const Table<Checkpointing>& checkpoint_table() {
               .silent_by_default(),
           field("bandwidth", &C::bandwidth, Amount<BytesPerSecond>{},
                 "What the store takes from all nodes together, and gives them after a failure.")
-              .otherwise("1.2 GB/s for each node, BLOOM's")
+              .otherwise("1.2 GB/s for each host, BLOOM's")
               .silent_by_default(),
           field("asynchronous", &C::asynchronous, Flag{},
                 "Training waits until the state is in host memory, not until it is in the store."),

@@ -57,6 +57,13 @@ bool Cluster::shares_memory() const {
   return graph != nullptr && graph->kinds[0].island.shared_memory.value > 0;
 }
 
+std::int64_t Cluster::hosts() const {
+  std::int64_t out = nodes * hosts_per_node;
+  for (const OtherKind& o : others)
+    out += (o.last - o.first + 1) * (o.hosts_per_node - hosts_per_node);
+  return out;
+}
+
 double Cluster::share(std::size_t k) const {
   const auto share_of = [this](const OtherKind& o) {
     return static_cast<double>(o.last - o.first + 1) / static_cast<double>(nodes);

@@ -105,6 +105,8 @@ struct NodeKind {
   std::string cpu = "intel";    // "intel", "amd", "arm": NCCL's host overheads depend on it
   /// Time that its host takes to issue an op, over that of a DGX H100's (docs/models/issue.md).
   double host_slowdown = 1;
+  /// Machines with an operating system: more than one where NVLink joins the trays of a rack.
+  std::int64_t hosts_per_node = 1;
 };
 
 /// Nodes `first` to `last`, both included, of another kind than the rest.
@@ -128,6 +130,8 @@ struct Cluster : NodeKind {
   std::uint64_t seed = 1;  // of the jitter
 
   std::int64_t world_size() const { return nodes * devices_per_node; }
+  /// Of all nodes.
+  std::int64_t hosts() const;
   /// Its devices are parts of one GPU in each node (topologies/gpu_part.h).
   bool shares_memory() const;
   std::size_t kinds() const { return 1 + others.size(); }

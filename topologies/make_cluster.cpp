@@ -219,8 +219,13 @@ std::vector<OtherNodes> others_of(const ClusterSpec& spec, const NodeSpec& node,
 }
 
 NodeKind kind_of(const Island& island, const NodeSpec& node, const Device& device) {
-  return {device, host_path(island, node, device), node.nvswitch_generation, node.cpu,
-          node.host_slowdown};
+  const bool several = node.devices_per_host > 0;
+  return {device,
+          host_path(island, node, device),
+          node.nvswitch_generation,
+          node.cpu,
+          node.host_slowdown,
+          several ? ceil_div(node.devices, node.devices_per_host) : 1};
 }
 
 /// "8 x hgx-h100 + 8 x dgx-a100 over infiniband-ndr".

@@ -192,6 +192,8 @@ CODES = [
      {"cluster": {"nodes": 1, "node": {"name": "box", "device": "h100-sxm", "family": "nvswitch",
                                        "devices": 8, "pcie_bandwidth": "64 GB/s", "sockets": 1}}},
      ["cluster.node has no latencies (nvlink_latency"]),
+    ("W027", 0, ["run", TINY], {"cluster": {"preset": "hgx-h100", "nodes": 2, "fabric": "xdr800"}, "strategy.dp": 4},
+     ["a NIC of 100 GB/s is faster than the PCIe", "cluster.device.pcie_bandwidth is 63.0 GB/s"]),
     ("W020", 0, ["serve", "slow.json"], {"model": "gpt-oss-20b", "serving.engine": {}, "serving.requests.count": 9},
      ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
 ]

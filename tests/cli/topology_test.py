@@ -46,6 +46,13 @@ class Show(CommandTest):
                 "pcie_bandwidth": "64 GB/s", "sockets": 1}
         path = self.file("box.json", json.dumps({"nodes": 1, "node": node}))
         self.assertIn("W021: cluster.node has no latencies", self.run_ok("topology", "show", path).err)
+        fast = self.file("fast.json", '{"preset": "hgx-h200", "nodes": 2, "fabric": {"bandwidth": "800 Gbit/s"}}')
+        told = self.run_ok("topology", "show", fast).err
+        self.assertIn("W027: a NIC of 100 GB/s is faster than the PCIe that it is behind", told)
+        self.assertIn("cluster.node.pcie_bandwidth is 63.0 GB/s", told)
+        slots = '"node": {"pcie_bandwidth": "121 GB/s"}, "device": {"pcie_bandwidth": "121 GB/s"}'
+        faster = self.file("faster.json", f'{{"preset": "hgx-h200", "nodes": 2, "fabric": "xdr800", {slots}}}')
+        self.assertNotIn("W027", self.run_ok("topology", "show", faster).err)
 
     def test_json_adds_up(self):
         for machine in MACHINES:

@@ -50,6 +50,12 @@ class Training(CommandTest):
         self.assertGreater(goes_on["checkpoint_write_s"], goes_on["checkpoint_stall_s"])
         self.assertLess(goes_on["total_s"], waits["total_s"])
 
+    def test_hosts_of_a_rack_write_as_those_of_nodes_do(self):
+        """1.2 GB/s from each of 18 trays of 4 devices."""
+        rack = self.whole(LLAMA, "cluster=gb200-nvl72", 'training={"tokens":1e12}', 'strategy={"dp":9,"tp":8}',
+                          "workload.global_batch=1152", "model=llama-3.1-8b")
+        self.assertAlmostEqual(rack["checkpoint_stall_s"], rack["checkpoint_bytes"] / (18 * 1.2e9), places=6)
+
     def test_the_price_is_of_all_the_time(self):
         t = self.whole(LLAMA, "cluster.price_per_device_hour=2")
         self.assertAlmostEqual(t["price"], 2 * 16384 * t["total_s"] / 3600, delta=1)

@@ -27,6 +27,12 @@ TEST(HgxH100, PeersInANodeReachEachOtherAtTheFullNvlinkBandwidth) {
   EXPECT_NEAR(p.latency.value, 2 * find_node("hgx-h100").nvlink_latency.value, kTolerance);
 }
 
+TEST(Hosts, AreTheTraysOfARack) {
+  EXPECT_EQ(make_cluster({.preset = "hgx-h100", .nodes = 3}).hosts(), 3);
+  EXPECT_EQ(make_cluster({.preset = "gb200-nvl72", .nodes = 2}).hosts(), 36);
+  EXPECT_EQ(make_cluster({.preset = "gb200-nvl72", .nodes = 2, .devices_per_node = 6}).hosts(), 4);
+}
+
 TEST(HgxH100, OneRailIsSixHopsThroughOneLeaf) {
   const Path p = route(make_cluster({.preset = "hgx-h100", .nodes = 2}), 3, 8 + 3);
   EXPECT_EQ(p.link, LinkClass::kInfiniband);
