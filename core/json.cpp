@@ -167,6 +167,8 @@ void JsonDocument::set(const std::vector<std::string>& path, const std::string& 
                       .expected = "UTF-8",
                       .cure = "write it as UTF-8"});
   }
+  if (text.starts_with('{') || text.starts_with('['))
+    parse_json(text, origin);  // which says why not
   json->kind_ = Json::Kind::kText;
   json->value_ = text;
 }

@@ -79,7 +79,8 @@ class JsonDocument {
   const Json& root() const { return *root_; }
 
   /// Puts a value at `path` (keys, or indices in lists), adding objects on the way. `text` counts
-  /// as JSON when it parses and as plain text otherwise; `origin` is its place in messages.
+  /// as JSON when it parses and as plain text otherwise; `origin` is its place in messages. Throws
+  /// InputError J00x for what begins as an object or a list and is none.
   void set(const std::vector<std::string>& path, const std::string& text,
            const std::string& origin);
   /// Takes the value at `path` away, which is there.

@@ -165,7 +165,7 @@ void add_usual_processor(ScenarioParts& parts, const Scenario& task) {
 void resolve_machine(const Json& root, ScenarioParts& parts, Scenario& out) {
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
   add_usual_processor(parts, out);
-  warn_of_no_latency(parts.cluster, out.warnings);
+  warn_of_links(parts.cluster, out.cluster, out.warnings);
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;
   out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;
@@ -358,8 +358,16 @@ InputError locate(const InputError& error, const Scenario& scenario) {
     if (!is_overridden(json, scenario.overrides)) continue;
     text.where = json->where();
     if (!is_section) text.where.path = path;  // of which "expected" speaks
-    break;
+    return InputError(std::move(text));
   }
+  // What a framework's profile has made of a section is not what its user has written.
+  const auto written = [&](const Json* json) {
+    return json != nullptr && json->where().file == scenario.source_file;
+  };
+  if (!is_section || written(own)) return InputError(std::move(text));
+  const auto other = std::ranges::find_if(
+      text.others, [&](const std::string& at) { return written(stated_at(root, at)); });
+  if (other != text.others.end()) text.where = stated_at(root, *other)->where();
   return InputError(std::move(text));
 }
 

@@ -34,9 +34,12 @@ void require_drafter(const Model& m, const Speculation& s) {
                   "see `plait list models`; choose one of the same family");
   }
   if (s.method == Drafting::kMtp && m.mtp_layers == 0) {
-    throw refusal("S181", "guesses by modules that the model has not", "serving.speculative.method",
-                  "ngram, draft_model or eagle, or a model with mtp_layers",
-                  "choose another method");
+    throw refusal(
+        "S181", "guesses by modules that the model has not", "serving.speculative.method",
+        "ngram, draft_model or eagle, or a model with mtp_layers",
+        "set model.mtp_layers to 1 where the checkpoint has such a module, as DeepSeek-V3's, "
+        "or choose another method",
+        {"model.mtp_layers"});
   }
 }
 

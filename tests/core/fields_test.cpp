@@ -165,6 +165,18 @@ TEST(Override, ItsOwnTextIsItsPlace) {
   }
 }
 
+TEST(Override, ABrokenObjectIsNoText) {
+  for (const std::string value : {R"({"spokes":7)", "{'spokes':7}", "[1, 2"}) {
+    try {
+      overridden(R"({"name":"a"})", "front", value);
+      ADD_FAILURE() << value;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "J005") << e.what();
+      EXPECT_EQ(e.text().where.file, "--set front=" + value);
+    }
+  }
+}
+
 TEST(Override, UnknownPathNamesTheNearestKey) {
   for (const auto& [path, cure] : {std::pair{"front.spoke", "did you mean \"spokes\"?"},
                                    std::pair{"spokes", "did you mean \"front.spokes\"?"},

@@ -106,4 +106,19 @@ TEST(Locate, DefaultsOfAFrameworkAreNoOverrides) {
   EXPECT_EQ(locate(InputError(text), s).text().where.file, "s.json");
 }
 
+TEST(Locate, ASectionThatAFrameworkMadeGivesWayToWhatTheFileSays) {
+  const Scenario s = parse(
+      "{\"framework\":\"megatron-core\",\"model\":\"tiny\",\n"
+      "\"workload\":{\"sequence_length\":64,\"global_batch\":8,\"micro_batch\":1},\n"
+      "\"strategy\":{\"pp\":2},\n\"cluster\":\"hgx-h100\"}");
+  ASSERT_EQ(s.source->root().find("strategy")->find("pipeline")->where().file,
+            "framework megatron-core");
+  InputError::Text text{"P001", "p", {"", 0, 0, "strategy.pipeline"}, "", ""};
+  text.others = {"strategy.pipeline.chunks", "strategy.pp"};
+  const Where where = locate(InputError(std::move(text)), s).text().where;
+  EXPECT_EQ(where.file, "s.json");
+  EXPECT_EQ(where.line, 3);
+  EXPECT_EQ(where.path, "strategy.pp");
+}
+
 }  // namespace plait::locate_test

@@ -223,7 +223,7 @@ TEST(Malformed, OverridesAreRefusedInTheirOwnName) {
       {{"strategy.data.bucket", "25"}, "U001"},
       {{"model.preset", "lama"}, "F004"},
       {{"cluster", "[]"}, "F003"},
-      {{"cluster.jitter", "[["}, "F003"},
+      {{"cluster.jitter", "[["}, "J005"},
       {{"model", "{\"a\":1,\"a\":2}"}, "J007"},
       {{"cluster.slowdowns.0.factor", "2"}, "F005"},
   };

@@ -60,6 +60,10 @@ void read_attention(Arguments& args, Imported& out, const Fork& fork) {
   const bool slow =
       backend == "unfused" || backend == "local" || (fork.deepspeed && !fork.flash_attention);
   if (slow) args.exclusive("--use-flash-attn", kAttentionBackend);
+  if (!slow) {  // as is planned anyway; of softmax there is no kernel then
+    args.flag("--use-flash-attn");
+    args.flag("--no-masked-softmax-fusion");
+  }
   out.give("workload.flash_attention", slow ? "false" : "true", args.line(kAttentionBackend));
   if (backend == "fused") out.give("kernels.attention", R"("cudnn")", args.line(kAttentionBackend));
 }

@@ -45,6 +45,8 @@ constexpr const char* kNumbers[] = {"--min-lr",
                                     "--rotary-base",
                                     "--norm-epsilon",
                                     "--moe-aux-loss-coeff",
+                                    "--moe-z-loss-coeff",
+                                    "--moe-router-load-balancing-type",
                                     "--weight-decay-incr-style"};
 constexpr const char* kRecords[] = {"--save",
                                     "--load",

@@ -188,6 +188,7 @@ class Reading {
             .one_of("--position-embedding-type",
                     {"learned_absolute", "rope", "yarn", "mrope", "alibi", "none"})
             .value_or(args_.flag("--use-rotary-position-embeddings") ? "rope" : "learned_absolute");
+    if (kind == "rope") args_.flag("--no-position-embedding");  // which it says already
     const bool none = kind == "none" || kind == "alibi";
     if (kind == "alibi") near("ALiBi's biases are read as nothing, as attention adds them itself");
     give("--position-embedding-type", "model.positions",

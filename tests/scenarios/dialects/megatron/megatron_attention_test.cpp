@@ -82,4 +82,17 @@ TEST(MegatronAttention, AMaskThatIsIgnoredIsSaidToBeSo) {
   EXPECT_FALSE(says(""));
 }
 
+// What agrees with what is planned, or says nothing of a step, is no loss.
+TEST(MegatronAttention, WordsThatChangeNothingAreReadWhereTheyDoNot) {
+  using import_test::warnings;
+  const std::string agrees =
+      "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --padded-vocab-size 512 "
+      "--bf16 --use-flash-attn --no-masked-softmax-fusion --position-embedding-type rope "
+      "--no-position-embedding --moe-router-load-balancing-type aux_loss --moe-z-loss-coeff 1e-3";
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, agrees), "");
+  EXPECT_EQ(warnings(Dialect::kMegatronCore,
+                     "--bf16 --attention-backend unfused --no-masked-softmax-fusion"),
+            "W007: not read: --no-masked-softmax-fusion\n");
+}
+
 }  // namespace plait::megatron_attention_test
