@@ -214,6 +214,8 @@ std::string_view name_of(RecomputeModule module) {
     case RecomputeModule::kExpertActivations: return "expert-activations";
     case RecomputeModule::kMlp: return "mlp";
     case RecomputeModule::kSharedExperts: return "shared-experts";
+    case RecomputeModule::kMoe: return "moe";
+    case RecomputeModule::kAttention: return "attention";
   }
   return "?";
 }

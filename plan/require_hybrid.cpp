@@ -86,17 +86,12 @@ void require_whole_sequences(const Model& m, const Workload& w, const Strategy& 
       "remove workload.documents: sequences of one document each", {"model.layer_pattern"});
 }
 
-void require_strategy(const Workload& w, const Strategy& s) {
-  if (s.recompute.kind == Recompute::kOps) {
-    throw refusal("S156", "layers of a pattern are not computed again op by op",
-                  "strategy.recompute", "none, selective, modules or full with a pattern",
-                  "set strategy.recompute to \"full\"",
-                  {"strategy.recompute.kind", "model.layer_pattern"});
-  }
-  if (w.precision.narrow_weights == NarrowWeights::kNone) return;
-  throw refusal("S157", "weights of layers of a pattern are not kept in 8 bits",
-                "workload.precision.narrow_weights", "\"none\" with a pattern",
-                "remove workload.precision.narrow_weights", {"model.layer_pattern"});
+void require_other_recompute(const Strategy& s) {
+  if (s.recompute.kind != Recompute::kOps) return;
+  throw refusal("S156", "layers of a pattern are not computed again op by op", "strategy.recompute",
+                "none, selective, modules or full with a pattern",
+                "set strategy.recompute to \"full\"",
+                {"strategy.recompute.kind", "model.layer_pattern"});
 }
 
 }  // namespace
@@ -113,7 +108,7 @@ void require_hybrid(const Model& m, const Workload& w, const Strategy& s) {
   require_hybrid(m);
   if (m.layer_pattern.empty()) return;
   require_whole_sequences(m, w, s);
-  require_strategy(w, s);
+  require_other_recompute(s);
 }
 
 }  // namespace plait

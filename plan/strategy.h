@@ -39,14 +39,17 @@ enum class ExchangeOverlap : std::uint8_t { kSchedule, kNone, kPasses };
 enum class BlockingSends : std::uint8_t { kNone, kPlain, kAll };
 enum class Recompute : std::uint8_t { kNone, kSelective, kModules, kOps, kFull };
 /// Parts of a layer that can be computed again by themselves. kLatents: what latent attention makes
-/// of its latents; kMlp: that of layers without experts.
+/// of its latents; kMlp: that of layers without experts; kMoe: all of a mixture, the way of tokens
+/// to its experts and back too.
 enum class RecomputeModule : std::uint8_t {
   kNorms,
   kLatents,
   kActivations,
   kExpertActivations,
   kMlp,
-  kSharedExperts
+  kSharedExperts,
+  kMoe,
+  kAttention
 };
 /// Products of a layer whose results recomputation op by op can be told to keep, and attention.
 /// kQkv: all before attention; kUp: gate and up.

@@ -7,7 +7,7 @@
 
 namespace plait {
 
-inline constexpr std::array<std::string_view, 19> kUnitNames = {"embedding",
+inline constexpr std::array<std::string_view, 28> kUnitNames = {"embedding",
                                                                 "layer",
                                                                 "moe_layer",
                                                                 "experts",
@@ -25,6 +25,15 @@ inline constexpr std::array<std::string_view, 19> kUnitNames = {"embedding",
                                                                 "delta_net_layer",
                                                                 "delta_net_mlp_layer",
                                                                 "delta_net_moe_layer",
+                                                                "attention_layer_matrices",
+                                                                "state_space_layer_matrices",
+                                                                "mlp_layer_matrices",
+                                                                "experts_layer_matrices",
+                                                                "state_space_mlp_layer_matrices",
+                                                                "state_space_moe_layer_matrices",
+                                                                "delta_net_layer_matrices",
+                                                                "delta_net_mlp_layer_matrices",
+                                                                "delta_net_moe_layer_matrices",
                                                                 "adapters"};
 inline constexpr std::string_view kRootName = "root";
 

@@ -251,6 +251,10 @@ void recomputation(List& l) {
   l.add("ep, dp, zero 1, recompute norms and activations", deepseek_v3(), {.dp = 2, .ep = 2}, 1,
         {norms_and_activations_again});
   l.add("ep, fsdp, recompute mlps and shared experts", deepseek_v3(), {.ep = 2}, 3, {mlps_again});
+  l.add("ep, dp, zero 1, recompute mixtures, norms and attention", deepseek_v3(),
+        {.dp = 2, .ep = 2}, 1, {mixtures_again});
+  l.add("ep, tp, sp, recompute mixtures, norms and attention", all_experts(), {.tp = 2, .ep = 2}, 0,
+        {mixtures_again, sp});
 }
 
 void offload(List& l) {

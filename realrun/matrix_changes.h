@@ -53,6 +53,11 @@ inline void mlps_again(MatrixCase& c) {
                           .modules = {RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
                                       RecomputeModule::kExpertActivations}};
 }
+inline void mixtures_again(MatrixCase& c) {
+  c.strategy.recompute = {
+      .kind = Recompute::kModules,
+      .modules = {RecomputeModule::kMoe, RecomputeModule::kNorms, RecomputeModule::kAttention}};
+}
 inline void whole_logits(MatrixCase& c) { c.strategy.tensor.gather_logits = true; }
 inline void copied_inputs(MatrixCase& c) { c.strategy.tensor.copied_inputs = true; }
 inline void head_again(MatrixCase& c) {

@@ -85,28 +85,23 @@ enum class UnitKind : std::uint8_t {
   kDeltaNetLayer,
   kDeltaNetMlpLayer,
   kDeltaNetMoeLayer,
+  kAttentionLayerMatrices,
+  kStateSpaceLayerMatrices,
+  kMlpLayerMatrices,
+  kExpertsLayerMatrices,
+  kStateSpaceMlpLayerMatrices,
+  kStateSpaceMoeLayerMatrices,
+  kDeltaNetLayerMatrices,
+  kDeltaNetMlpLayerMatrices,
+  kDeltaNetMoeLayerMatrices,
   kAdapters
 };
-inline constexpr std::array kAllUnits = {UnitKind::kEmbedding,
-                                         UnitKind::kLayer,
-                                         UnitKind::kMoeLayer,
-                                         UnitKind::kExperts,
-                                         UnitKind::kPrediction,
-                                         UnitKind::kHead,
-                                         UnitKind::kLayerMatrices,
-                                         UnitKind::kMoeLayerMatrices,
-                                         UnitKind::kPredictionMatrices,
-                                         UnitKind::kAttentionLayer,
-                                         UnitKind::kStateSpaceLayer,
-                                         UnitKind::kMlpLayer,
-                                         UnitKind::kExpertsLayer,
-                                         UnitKind::kStateSpaceMlpLayer,
-                                         UnitKind::kStateSpaceMoeLayer,
-                                         UnitKind::kDeltaNetLayer,
-                                         UnitKind::kDeltaNetMlpLayer,
-                                         UnitKind::kDeltaNetMoeLayer,
-                                         UnitKind::kAdapters};
-inline constexpr std::size_t kUnitKinds = kAllUnits.size();
+inline constexpr std::size_t kUnitKinds = static_cast<std::size_t>(UnitKind::kAdapters) + 1;
+inline constexpr std::array kAllUnits = [] {
+  std::array<UnitKind, kUnitKinds> all{};
+  for (std::size_t i = 0; i < kUnitKinds; ++i) all[i] = static_cast<UnitKind>(i);
+  return all;
+}();
 /// One for each layer that has it.
 constexpr bool in_layers(UnitKind k) { return k != UnitKind::kEmbedding && k != UnitKind::kHead; }
 
@@ -184,6 +179,7 @@ inline bool is_root(const Strategy& strategy, UnitKind kind) {
   return kind == UnitKind::kEmbedding && head_unit(strategy) == kind;
 }
 /// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
+static_assert(kUnitKinds <= 32);
 struct UnitMask {
   std::uint32_t reads = 0, grades = 0;
 };

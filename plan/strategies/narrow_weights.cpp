@@ -31,9 +31,11 @@
 // Delayed scaling casts by the magnitudes of steps before and finds new ones on the way, so that
 // the reading by itself is current scaling's; the message is that of both.
 #include <algorithm>
+#include <string>
 
 #include "plan/refusal.h"
 #include "plan/strategies/data_parallel.h"
+#include "plan/unit_names.h"
 
 namespace plait {
 namespace {
@@ -69,11 +71,12 @@ void require_place(const Strategy& s) {
                 "remove " + path + ", or workload.precision.narrow_weights", {path});
 }
 
-/// The unit of a unit's narrow weights: experts have no others.
+/// The unit of a unit's narrow weights, by its name: experts have no others.
 UnitKind matrices_of(UnitKind kind) {
-  if (kind == UnitKind::kLayer) return UnitKind::kLayerMatrices;
-  if (kind == UnitKind::kMoeLayer) return UnitKind::kMoeLayerMatrices;
-  return kind == UnitKind::kPrediction ? UnitKind::kPredictionMatrices : kind;
+  const std::string name(kUnitNames[static_cast<std::size_t>(kind)]);
+  const auto* const at = std::ranges::find(kUnitNames, name + "_matrices");
+  return at == kUnitNames.end() ? kind
+                                : kAllUnits[static_cast<std::size_t>(at - kUnitNames.begin())];
 }
 
 /// Experts are scaled one by one.

@@ -159,7 +159,11 @@ std::optional<LayerPasses> recomputed(Draft& d, const LayerPasses& layer) {
   switch (d.strategy.recompute.kind) {
     case Recompute::kNone: return std::nullopt;
     case Recompute::kOps: return recompute_ops(d, layer);
-    case Recompute::kModules: return recompute_modules(d, layer);
+    case Recompute::kModules: {
+      const bool attention =
+          std::ranges::count(d.strategy.recompute.modules, RecomputeModule::kAttention) > 0;
+      return recompute_modules(d, attention ? recompute_attention(d, layer) : layer);
+    }
     case Recompute::kSelective: return recompute_attention(d, layer);
     case Recompute::kFull:
       return LayerPasses{

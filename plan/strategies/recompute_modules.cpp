@@ -1,8 +1,8 @@
 // Recomputation of parts of a layer: Megatron-LM's --recompute-modules (layernorm, moe_act,
-// mla_up_proj, mlp, shared_experts), and what DeepSeek-V3 does not keep (DeepSeek-AI 2024, arXiv
-// 2412.19437, section 3.2.3: norms, activations of MLPs, and what is made of the latents). What a
-// part writes lives within the call; backward, before it first reads a result, computes it again
-// from what is kept.
+// mla_up_proj, mlp, shared_experts, moe; core_attn is recompute.cpp's), and what DeepSeek-V3 does
+// not keep (DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.3: norms, activations of MLPs, and what
+// is made of the latents). What a part writes lives within the call; backward, before it first
+// reads a result, computes it again from what is kept.
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -25,6 +25,12 @@ std::vector<std::string_view> results_of(RecomputeModule module) {
     case RecomputeModule::kMlp: return {"mlp_up", "mlp_activation"};
     case RecomputeModule::kSharedExperts:
       return {"shared_up", "shared_activation", "shared_out", "shared_gate"};
+    case RecomputeModule::kMoe:
+      return {
+          "gates",       "expert_slots",       "experts_input", "experts_gates",     "experts_up",
+          "experts_out", "experts_activation", "shared_up",     "shared_activation", "shared_out",
+          "shared_gate"};
+    case RecomputeModule::kAttention: return {};  // recompute.cpp, before these
   }
   return {};
 }
@@ -37,6 +43,8 @@ bool has(const Model& m, RecomputeModule module) {
     case RecomputeModule::kMlp: return m.dense_layers() > 0;
     case RecomputeModule::kExpertActivations: return m.moe_layers() > 0;
     case RecomputeModule::kSharedExperts: return m.shared_ffn_hidden > 0;
+    case RecomputeModule::kMoe: return m.moe_layers() > 0;
+    case RecomputeModule::kAttention: return m.recurrent_layers() < m.layers;
   }
   return false;
 }
@@ -56,6 +64,7 @@ class Modules {
         once_(d),
         again_(d) {
     for (std::size_t t = 0; t < d.tensors.size(); ++t) forgotten_[t] = forgets(d.tensors[t]);
+    find_results_of_mixture();
   }
 
   LayerPasses run() {
@@ -80,18 +89,40 @@ class Modules {
   }
 
  private:
+  static bool is_of(const Tensor& t, RecomputeModule module) {
+    const auto results = results_of(module);
+    return std::ranges::any_of(results, [&t](std::string_view r) { return belongs_to(t.name, r); });
+  }
   bool forgets(const Tensor& t) const {
     if (t.kind != TensorClass::kActivation || t.scope != Scope::kLayerMicrobatch) return false;
-    const auto& modules = d_.strategy.recompute.modules;
-    return std::any_of(modules.begin(), modules.end(), [&t](RecomputeModule m) {
-      const auto results = results_of(m);
-      return std::any_of(results.begin(), results.end(),
-                         [&t](std::string_view r) { return belongs_to(t.name, r); });
-    });
+    return std::ranges::any_of(d_.strategy.recompute.modules,
+                               [&t](RecomputeModule m) { return is_of(t, m); });
+  }
+  /// A mixture runs again to its end, though nothing reads what it gives the residual stream:
+  /// checkpoints run what they hold (megatron/core/transformer/moe/moe_layer.py, forward).
+  void find_results_of_mixture() {
+    of_mixture_.resize(forgotten_.size());
+    if (std::ranges::count(d_.strategy.recompute.modules, RecomputeModule::kMoe) == 0) return;
+    for (std::size_t t = 0; t < of_mixture_.size(); ++t)
+      of_mixture_[t] = forgotten_[t] && is_of(d_.tensors[t], RecomputeModule::kMoe);
+    for (const Op& op : layer_.forward.ops) {
+      const bool follows = std::ranges::any_of(op.operands, [&](const Operand& o) {
+        return o.use == Use::kRead && of_mixture_[o.tensor];
+      });
+      const bool within = std::ranges::none_of(op.operands, [&](const Operand& o) {
+        return o.use != Use::kRead && d_.tensors[o.tensor].scope != Scope::kCall &&
+               !of_mixture_[o.tensor];
+      });
+      if (!follows || !within) continue;
+      for (const Operand& o : op.operands) {
+        if (o.use != Use::kRead) of_mixture_[o.tensor] = true;
+      }
+    }
   }
   /// Emits the ops that lead from what is kept to `result`, but for those that have been.
   void lead_to(TensorId result) {
     std::vector<bool> wanted(forgotten_.size());
+    if (of_mixture_[result]) wanted = of_mixture_;
     wanted[result] = true;
     std::vector<std::size_t> path;
     for (std::size_t i = layer_.forward.ops.size(); i-- > 0;) {
@@ -119,8 +150,8 @@ class Modules {
 
   Draft& d_;
   const LayerPasses& layer_;
-  std::vector<bool> forgotten_;  // by tensor
-  std::vector<bool> emitted_;    // by op of the forward pass
+  std::vector<bool> forgotten_, of_mixture_;  // by tensor
+  std::vector<bool> emitted_;                 // by op of the forward pass
   CallCopies once_, again_;
   Block* backward_ = nullptr;
 };

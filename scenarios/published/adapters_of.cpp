@@ -93,24 +93,32 @@ JsonObject targets_of(const std::string& text, bool gated) {
   return out;
 }
 
+struct RecipesAdapters {
+  JsonObject adapters;
+  const char *whose, *size, *products;  // in words
+};
+
 /// Those of Megatron-Bridge's and NeMo's pages of performance: dim 8 and alpha 16 of their recipes
 /// (recipes/llama/llama3.py, LoRA(dim=8, alpha=16); NeMo collections/llm/recipes/llama3_70b.py), on
 /// linear_qkv alone (scripts/performance, cfg.peft.target_modules = ["linear_qkv"]). MLPerf
 /// Training's Llama 2 70B: rank 16, alpha 32, attention's two products (mlcommons/training,
 /// llama2_70b_lora). Of others what LoRA() is by default (Megatron-Bridge peft/lora.py): dim 32 and
 /// alpha 32 on all four products.
-JsonObject of_recipe(const PublishedRun& run, std::string& told) {
+RecipesAdapters of_recipe(const PublishedRun& run) {
   const std::string source = lower_case(run.source + "; " + run.framework);
   if (mentions(source, "mlperf")) {
-    told = "those of MLPerf, rank 16, alpha 32, on qkv and out";
-    return {{"rank", 16}, {"alpha", 32}, {"targets", JsonObject::array({"qkv", "out"})}};
+    return {{{"rank", 16}, {"alpha", 32}, {"targets", JsonObject::array({"qkv", "out"})}},
+            "those of MLPerf",
+            "rank 16, alpha 32",
+            "qkv and out"};
   }
   if (mentions(source, "megatron-bridge") || mentions(source, "nemo")) {
-    told = "those of the performance recipes, rank 8, alpha 16, on qkv";
-    return {{"rank", 8}, {"alpha", 16}, {"targets", JsonObject::array({"qkv"})}};
+    return {{{"rank", 8}, {"alpha", 16}, {"targets", JsonObject::array({"qkv"})}},
+            "those of the performance recipes",
+            "rank 8, alpha 16",
+            "qkv"};
   }
-  told = "Megatron-Bridge's default, rank 32, on all four products of a layer";
-  return {{"rank", 32}};
+  return {{{"rank", 32}}, "Megatron-Bridge's default", "rank 32", "all four products of a layer"};
 }
 
 /// Of weights, not of an optimizer: "int8 base", "frozen weights in 8 bits", "load_in_8bit".
@@ -145,15 +153,17 @@ bool has_adapters(const PublishedRun& run) {
 JsonObject adapters_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   require_planned(run);
   const std::string text = all_words(run) + "; " + lower_case(run.task);
-  std::string told;
-  JsonObject out = of_recipe(run, told);
+  const RecipesAdapters usual = of_recipe(run);
+  JsonObject out = usual.adapters;
   const std::string rank = number_said(text, R"(\b(?:rank|r|dim)[ =:]*([1-9]\d*))");
   const JsonObject targets = targets_of(text, run.model.gated_mlp);
   if (rank.empty() && targets.empty()) {
-    assumed.push_back("adapters: " + told);
-  } else if (rank.empty() || targets.empty()) {
-    const std::string missing = rank.empty() ? "rank" : "products";
-    assumed.push_back(fmt::format("adapters, their {}: {}", missing, told));
+    assumed.push_back(
+        fmt::format("adapters: {}, {}, on {}", usual.whose, usual.size, usual.products));
+  } else if (rank.empty()) {
+    assumed.push_back(fmt::format("adapters, their rank: {}, {}", usual.size, usual.whose));
+  } else if (targets.empty()) {
+    assumed.push_back(fmt::format("adapters, their products: {}, {}", usual.products, usual.whose));
   }
   if (!rank.empty()) {
     out["rank"] = count_in("rank " + rank, rank);

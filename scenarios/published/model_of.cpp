@@ -10,6 +10,7 @@
 #include "scenarios/fields.h"
 #include "scenarios/published/hybrid_of.h"
 #include "scenarios/published/model_names.h"
+#include "scenarios/published/stages_of.h"
 
 namespace plait {
 namespace {
@@ -234,10 +235,15 @@ class ModelWriter {
 
   /// Modules that predict further tokens. With them Megatron-LM takes rotary positions or none
   /// (megatron/training/arguments.py).
-  void add_modules(JsonObject& out) const {
-    const auto modules = number_behind(run_, "--mtp-num-layers");
-    if (!modules || *modules == 0) return;
-    out["mtp_layers"] = *modules;
+  void add_modules(JsonObject& out) {
+    const auto argument = number_behind(run_, "--mtp-num-layers");
+    const std::optional<ListedStages> stages = stages_of(run_);
+    const std::int64_t modules = argument.value_or(stages ? stages->modules : 0);
+    if (modules == 0) return;
+    out["mtp_layers"] = modules;
+    if (!argument)
+      assumed_.push_back(
+          fmt::format("modules that predict further tokens: {}, by the {}", modules, stages->told));
     if (out["positions"] == "learned") out["positions"] = "rotary";
   }
 

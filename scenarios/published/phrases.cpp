@@ -71,7 +71,7 @@ constexpr std::array<PhraseWords, 13> kPhrases = {{
     {Phrase::kHidesExchanges, "overlap of exchanges",
      R"(\ba2a overlap\b|\boverlap moe expert parallel comm\b)"},
     {Phrase::kWholeStepGraph, "a graph of the whole step",
-     R"(\bcuda graphs?(?: impl| scope)? ?[=:] ?full iteration\b)"},
+     R"(\bcuda graphs?(?: impl| scope)? ?[=:] ?(?:local ?/ ?)?\W{0,2}full iteration\b(?! inf))"},
     {Phrase::kGraphs, "CUDA graphs", R"(\bcuda ?graphs\b)"},
     {Phrase::kAsyncTensor, "async tensor parallelism",
      R"(\btp linear async communication\b|\basync communication\b|\basync ?tp\b|\basync tensor parallel)"},

@@ -42,7 +42,7 @@ enum class Phrase : std::uint8_t {
   kOverlapsGathers,    // --overlap-param-gather
   kOverlapsTensor,     // --tp-comm-overlap
   kHidesExchanges,     // overlap_moe_expert_parallel_comm, "a2a overlap"
-  kWholeStepGraph,     // cuda_graph_impl full_iteration
+  kWholeStepGraph,     // cuda_graph_impl full_iteration, earlier that scope of local
   kGraphs,             // CUDA graphs, of layers or of what is not said
   kAsyncTensor,        // torchtitan's, nanotron's
   kDropsTokens,        // of mixtures

@@ -8,6 +8,7 @@
 #include "core/spelling.h"
 #include "plan/schedule.h"
 #include "scenarios/published/scenario_of.h"
+#include "scenarios/published/stages_of.h"
 
 namespace plait {
 namespace {
@@ -86,7 +87,8 @@ class PipelineWriter {
         assumed_(assumed),
         torchtitan_(framework.starts_with("torchtitan")),
         cuts_messages_(cuts_messages(run, framework)),
-        short_ends_(mentions(run.notes, "one transformer layer less")) {}
+        short_ends_(mentions(run.notes, "one transformer layer less")),
+        listed_(stages_of(run)) {}
 
   JsonObject write() {
     JsonObject out = schedule();
@@ -122,6 +124,8 @@ class PipelineWriter {
     if (p_.chunks == 0 && !p_.most_chunks && interleaved && torchtitan_ && named_torchtitan) {
       assumed_.emplace_back("interleaved pipeline: torchtitan's two chunks");
       chunks_ = kChunksOfTorchtitan;
+    } else if (lists_pieces()) {
+      chunks_ = std::ssize(listed_->layers) / p_.pp;
     } else if (p_.chunks == 0 && !p_.most_chunks && interleaved) {
       assumed_.emplace_back("interleaved pipeline: 1 layer per chunk");
       chunks_ = most;
@@ -147,6 +151,7 @@ class PipelineWriter {
       assumed_.push_back(fmt::format("schedule \"{}\": 1f1b", p_.schedule));
     return {{"schedule", "1f1b"}};
   }
+  bool lists_pieces() const { return listed_ && !listed_->layers.empty(); }
   /// Megatron-Core refuses groups of as many microbatches as there are stages where their number is
   /// no multiple, so such a run had others.
   void group_microbatches(JsonObject& out) {
@@ -160,7 +165,10 @@ class PipelineWriter {
   void share_layers(JsonObject& out) {
     // Where they go both ways a stage holds two, each of which another stage holds too.
     const std::int64_t pieces = both_ways_ ? p_.pp : p_.pp * chunks_, over = m_.layers % pieces;
-    if (mentions(run_.framework, "LiBai")) {
+    if (listed_) assumed_.push_back("layers of stages: " + listed_->told);
+    if (lists_pieces() && std::ssize(listed_->layers) == pieces) {
+      out["stage_layers"] = listed_->layers;
+    } else if (mentions(run_.framework, "LiBai")) {
       out["stage_layers"] = layers_of_libai(m_.layers, pieces);
     } else if (torchtitan_ && over != 0) {
       out["stage_layers"] = layers_of_torchtitan(m_.layers, pieces);
@@ -198,6 +206,7 @@ class PipelineWriter {
   const Recipe& recipe_;
   std::vector<std::string>& assumed_;
   bool torchtitan_, cuts_messages_, short_ends_, both_ways_ = false;
+  std::optional<ListedStages> listed_;
   std::int64_t chunks_ = 1;
 };
 

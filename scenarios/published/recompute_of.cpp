@@ -51,6 +51,7 @@ class RecomputeWords {
     }
     if (begins_with_one_of(text_, kNothing)) return "none";
     if (const auto layers = layers_of_block(text_)) return {{"kind", "full"}, {"layers", *layers}};
+    if (const auto layers = layers_of_bridge()) return {{"kind", "full"}, {"layers", *layers}};
     if (const auto step = every_so_many()) return {{"kind", "full"}, {"every", *step}};
     if (const auto layers = some_layers()) return {{"kind", "full"}, {"layers", *layers}};
     if (begins_with_one_of(text_, kEverything)) return everything();
@@ -73,6 +74,19 @@ class RecomputeWords {
   JsonObject taken(JsonObject what, std::string_view meaning) {
     assumed_.push_back(fmt::format("recomputation \"{}\": {}", run_.recompute, meaning));
     return what;
+  }
+
+  /// "full (recompute_num_layers=1)": with that number Megatron-Bridge's recipes of performance
+  /// take the method "block" (scripts/performance/utils/overrides.py, _set_recompute_overrides;
+  /// src/ megatron/bridge/perf_recipes).
+  std::optional<std::int64_t> layers_of_bridge() {
+    static const std::regex kLayers(R"(\brecompute[ _]num[ _]layers ?[=:] ?(\d{1,6})\b)");
+    std::smatch found;
+    if (!mentions(run_.source, "Megatron-Bridge") || mentions(text_, "uniform") ||
+        !std::regex_search(text_, found, kLayers))
+      return std::nullopt;
+    assumed_.push_back(fmt::format("recomputation \"{}\": method block", run_.recompute));
+    return count_in(text_, found.str(1));
   }
 
   /// "1/2 blocks", which is no block of two.
@@ -122,8 +136,8 @@ class RecomputeWords {
   /// "moe_act, layernorm" and nothing else: what TransformerConfig.recompute_modules may have
   /// (Megatron-LM megatron/core/transformer/transformer_config.py) and a plan has.
   bool lists_modules() const {
-    constexpr std::array<std::string_view, 6> kNames = {"core_attn", "layernorm", "mla_up_proj",
-                                                        "mlp",       "moe_act",   "shared_experts"};
+    constexpr std::array<std::string_view, 7> kNames = {
+        "core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts"};
     const std::vector<std::string> said = modules_said();
     return !said.empty() && std::ranges::all_of(said, [&](const std::string& name) {
       return std::ranges::count(kNames, name) != 0;
@@ -142,21 +156,20 @@ class RecomputeWords {
                           {"shared_?expert", !m.shared_experts.empty(), "shared-experts"},
                           {"act", m.experts > 0, "expert-activations"},
                           {"mla_?up", has_latents(run_), "latents"},
-                          {"mlp", m.experts == 0 || m.first_dense_layers > 0, "mlp"}};
+                          {"mlp", m.experts == 0 || m.first_dense_layers > 0, "mlp"},
+                          {"^moe$", m.experts > 0, "moe"},
+                          {"att", true, "attention"}};
     std::vector<std::string> said = modules_said();
     JsonObject modules = JsonObject::array();
     for (const Part& part : parts) {
       const auto is_part = [&](const std::string& name) { return has_pattern(name, part.pattern); };
       if (std::erase_if(said, is_part) > 0 && part.there) modules.push_back(part.module);
     }
-    const bool attention =
-        std::erase_if(said, [](const std::string& name) { return mentions(name, "att"); }) > 0;
     for (const std::string& other : said) {
       assumed_.push_back(fmt::format("recomputation of \"{}\": none", other));
     }
-    if (modules.empty() && attention) return "selective";
+    if (modules == JsonObject::array({"attention"})) return "selective";
     if (modules.empty()) return taken("none", "none");
-    if (attention) assumed_.emplace_back("recomputation of attention beside modules: none");
     return {{"kind", "modules"}, {"modules", modules}};
   }
 

@@ -8,7 +8,6 @@ from plait_command import SOURCE, TINY, CommandTest, plait
 
 LLAMA_CPP = SOURCE / "scenarios/systems/llama-cpp-7b-q4_0.json"
 HEXGEN = SOURCE / "scenarios/systems/hexgen-asymmetric.json"
-NEMOTRON = SOURCE / "scenarios/nemotron/nemotron-h-8b-64xh100.json"
 MIXED = SOURCE / "scenarios/mixed/llama-3.1-8b-16xh100-16xa100.json"
 CALIBRATION = SOURCE / "reports/gpu/h100/calibration.json"
 MATRIX_OF_NVLINKS = SOURCE / "tests/topologies/samples/a100-4-mesh.txt"
@@ -168,8 +167,6 @@ CODES = [
      ["--> workload.precision.plain_last (", "a model of 4"]),
     ("S136", 2, ["run", TINY], {"workload.precision.plain_first": 5},
      ["--> workload.precision.plain_first (", "a model of 4"]),
-    ("S157", 2, ["run", NEMOTRON], {"workload.precision.narrow_weights": "kept"},
-     ["--> workload.precision.narrow_weights ("]),
     # Of four layers the first and the third, which are no attention, have experts.
     ("S159", 2, ["search", TINY],
      {**HYBRID, "model.experts": 4, "model.experts_per_token": 1, "model.moe_every": 2,

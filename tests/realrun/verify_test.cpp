@@ -263,23 +263,27 @@ TEST(Fp8, IsReadOnBothStagesThatHoldAPiece) {
   }
 }
 
-/// Cast once a step and gathered, or cast and gathered for each use; of layers, experts and modules
-/// that predict further tokens.
+/// Cast once a step and gathered, or cast and gathered for each use; of layers, of experts, of
+/// modules that predict further tokens and of layers with states.
 TEST(Fp8, WeightsThatAreKeptAndGatheredSoAreTheRightOnes) {
   const RunPrecision precision = RunPrecision::kFp64;
   Workload w = small_workload();
   w.precision.matmul = DType::kFp8;
   w = in_precision(w, precision);
   using namespace matrix_models;
-  for (Model model : {gpt(), llama(), mixtral(), deepseek()}) {
-    model.tied_embeddings = false, model.layers = 2;
-    if (!model.mlp_bias && model.experts == 0) model.mtp_layers = 1;
+  for (Model model : {gpt(), llama(), mixtral(), deepseek(), nemotron_h(), nemotron_moe(),
+                      qwen3_next(), granite()}) {
+    const bool hybrid = !model.layer_pattern.empty();
+    model.tied_embeddings = false;
+    if (!hybrid) model.layers = 2;
+    if (!hybrid && !model.mlp_bias && model.experts == 0) model.mtp_layers = 1;
     for (const int variant : {0, 1, 2, 3, 4, 5, 6, 7}) {
       const int stage = variant % 4;
       w.precision.narrow_weights = variant < 4 ? NarrowWeights::kGathered : NarrowWeights::kKept;
       for (const bool other : {false, true}) {
         Strategy s;
-        s.mesh[Axis::kPp] = other ? 2 : 1, s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
+        const bool halves = other && model.layers % 2 == 0;
+        s.mesh[Axis::kPp] = halves ? 2 : 1, s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
         if (model.experts > 0) s.mesh[Axis::kEp] = 2, s.mesh[Axis::kTp] = 1;
         s.sequence_parallel = s.mesh[Axis::kTp] > 1;
         s.zero_stage = stage, s.data.overlap = !other;

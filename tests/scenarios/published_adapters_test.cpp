@@ -29,6 +29,19 @@ TEST(PublishedAdapters, AreThoseOfTheRecipe) {
       assumed, [](const std::string& a) { return a.starts_with("adapters: "); }));
 }
 
+TEST(PublishedAdapters, OfARecipeHaveTheRankThatTheRecordStates) {
+  json record = published_sample();
+  record["task_kind"] = "lora", record["notes"] = "task: LoRA Performance; LoRA r=16";
+  record["source"] = "NVIDIA Megatron-Bridge docs/performance-summary.md, release 26.06";
+  const RecordScenario written = scenario_of(run_of(record));
+  const LowRankAdapters lora = parse_scenario(written.json, "sample").workload.lora;
+  EXPECT_EQ(lora.rank, 16);
+  EXPECT_EQ(lora.targets, std::vector<AdapterTarget>{AdapterTarget::kQkv});
+  EXPECT_EQ(std::ranges::count(written.assumed,
+                               "adapters, their products: qkv, those of the performance recipes"),
+            1);
+}
+
 LowRankAdapters noted(const std::string& words, bool gated = true) {
   json record = published_sample();
   record["task_kind"] = "lora", record["notes"] = words, record["model"]["gated_mlp"] = gated;
@@ -62,8 +75,8 @@ TEST(PublishedAdapters, OfAMemberOfTheirOwn) {
                                    [](const std::string& a) { return a.starts_with("adapters"); }));
   record["adapters"] = {{"rank", 4}};
   EXPECT_EQ(std::ranges::count(scenario_of(run_of(record)).assumed,
-                               "adapters, their products: Megatron-Bridge's default, rank 32, on "
-                               "all four products of a layer"),
+                               "adapters, their products: all four products of a layer, "
+                               "Megatron-Bridge's default"),
             1);
 }
 

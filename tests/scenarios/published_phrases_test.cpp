@@ -34,6 +34,24 @@ TEST(PublishedPhrases, Deny) {
   }
 }
 
+TEST(PublishedPhrases, GraphsOfTheWholeStepAreToldByEitherArgument) {
+  const auto whole = [](const char* notes) {
+    json record = published_sample();
+    record["notes"] = notes;
+    return says(run_of(record), Phrase::kWholeStepGraph);
+  };
+  for (const char* notes : {"cuda_graph=full_iteration/[]", "cuda_graph=local/full_iteration",
+                            "cuda_graph=local/['full_iteration']",
+                            "cuda_graph_impl=local, cuda_graph_scope=full_iteration"}) {
+    EXPECT_TRUE(whole(notes)) << notes;
+  }
+  for (const char* notes :
+       {"cuda_graph=none/full_iteration", "cuda_graph=None/None",
+        "cuda_graph=local/full_iteration_inference", "cuda_graph=transformer_engine/['attn']"}) {
+    EXPECT_FALSE(whole(notes)) << notes;
+  }
+}
+
 TEST(PublishedPhrases, TwoNegationsAssert) {
   EXPECT_EQ(said_in("no master weights: false", R"(\bmaster(?: weights)?)"), true);
 }

@@ -55,7 +55,8 @@ TEST(PublishedWords, OfRecomputation) {
   EXPECT_EQ(reads("layernorm, mlp"),
             json::parse(R"({"kind": "modules", "modules": ["norms", "mlp"]})"));
   EXPECT_EQ(reads("[core_attn]"), "selective");
-  EXPECT_THROW(reads("moe, layernorm"), NotRepresentable) << "a whole layer of experts";
+  EXPECT_EQ(reads("selective: core_attn/mlp"),
+            json::parse(R"({"kind": "modules", "modules": ["mlp", "attention"]})"));
   record["recompute"] = {"mlp", "layernorm"};
   EXPECT_EQ(scenario(record)["strategy"]["recompute"]["modules"], json({"norms", "mlp"}));
   EXPECT_EQ(reads("full: 10 of 24 layers"), "full") << "of stages that hold fewer";
@@ -66,6 +67,33 @@ TEST(PublishedWords, OfRecomputation) {
   record["source"] = "torchtitan";
   EXPECT_EQ(reads("selective"), "ops");
   EXPECT_THROW(reads("some of it"), NotRepresentable);
+}
+
+TEST(PublishedWords, OfWholeMixturesComputedAgain) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  for (const char* text : {"selective: moe/layernorm", "moe, layernorm"}) {
+    record["recompute"] = text;
+    const RecordScenario made = scenario_of(run_of(record));
+    EXPECT_EQ(json::parse(made.json)["strategy"]["recompute"],
+              json::parse(R"({"kind": "modules", "modules": ["norms", "moe"]})"));
+    EXPECT_NO_THROW(parse_scenario(made.json, "record"));
+  }
+  EXPECT_FALSE(assumes(record, "recomputation of \"moe\": none"));
+}
+
+TEST(PublishedWords, OfMegatronBridgesNumberOfLayersComputedAgain) {
+  json record = published_sample();
+  record["recompute"] = "full (recompute_num_layers=2)";
+  EXPECT_EQ(scenario(record)["strategy"]["recompute"], "full");
+  record["source"] = "NVIDIA Megatron-Bridge performance recipes";
+  const json block = json::parse(R"({"kind": "full", "layers": 2})");
+  EXPECT_EQ(scenario(record)["strategy"]["recompute"], block);
+  EXPECT_TRUE(assumes(record, "recomputation \"full (recompute_num_layers=2)\": method block"));
+  record["recompute"] = "recompute_num_layers=2";
+  EXPECT_EQ(scenario(record)["strategy"]["recompute"], block);
+  record["recompute"] = "full, uniform (recompute_num_layers=2)";
+  EXPECT_EQ(scenario(record)["strategy"]["recompute"], "full");
 }
 
 TEST(PublishedWords, OfSchedules) {

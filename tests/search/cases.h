@@ -152,7 +152,7 @@ inline Case searchable() {
   if (!c.workload.lora.quantizes() && c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
     c.workload.precision.matmul = DType::kFp8;
     c.workload.precision.plain_last = pick(0, 1);
-    if (c.workload.precision.plain_last == 0 && c.model.layer_pattern.empty())
+    if (c.workload.precision.plain_last == 0)
       c.workload.precision.narrow_weights = static_cast<NarrowWeights>(pick(0, 2));
     c.strategy.fsdp.early_scales = pick(0, 1) == 0;
   }

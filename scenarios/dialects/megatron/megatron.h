@@ -71,10 +71,14 @@ void read_pipeline(Arguments& arguments, Imported& out, std::int64_t pp, std::in
 std::string layout_of(const std::vector<std::int64_t>& layers, std::int64_t mtp_layers);
 struct Layout {
   std::vector<std::int64_t> layers;
+  std::int64_t mtp_layers = 0;
   bool mtp_is_last = true;  // where there is multi-token prediction: in the piece of the loss
 };
 /// Nothing where the text is no layout.
 std::optional<Layout> read_layout(std::string text);
+/// A piece between others that had its m alone gets a layer, which takes about as long: the last
+/// one of the piece before, if that has another. True where there is one.
+bool fill_empty(std::vector<std::int64_t>& layers);
 
 void write_recompute(ExportDraft& draft);
 void read_recompute(Arguments& arguments, Imported& out);

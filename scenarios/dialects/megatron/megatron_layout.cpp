@@ -66,14 +66,23 @@ std::optional<Layout> read_layout(std::string text) {
   const auto letters = groups ? written_out(*groups, false) : std::nullopt;
   if (!letters || letters->empty() || letters->front() != 'E' || letters->back() != 'L') return {};
   Layout out{.layers = {0}};
-  bool mtp = false;
   for (const char c : letters->substr(1, letters->size() - 2)) {
     if (c != 't' && c != 'm' && c != '|') return std::nullopt;
     if (c == 't') ++out.layers.back();
-    if (c == 'm') mtp = true;
-    if (c == '|') out.layers.push_back(0), out.mtp_is_last = out.mtp_is_last && !mtp;
+    if (c == 'm') ++out.mtp_layers;
+    if (c == '|') out.layers.push_back(0), out.mtp_is_last = out.mtp_layers == 0;
   }
   return out;
+}
+
+bool fill_empty(std::vector<std::int64_t>& layers) {
+  bool moved = false;
+  for (std::size_t i = 1; i + 1 < layers.size(); ++i) {
+    if (layers[i] > 0 || layers[i - 1] < 2) continue;
+    --layers[i - 1], ++layers[i];
+    moved = true;
+  }
+  return moved;
 }
 
 }  // namespace plait::megatron

@@ -31,18 +31,6 @@ struct Ends {
 
 Ends ends_of(const PipelineOptions& p) { return {p.first_stage_layers, p.last_stage_layers}; }
 
-/// A piece between others that had its m alone gets a layer, which takes about as long: the last
-/// one of the piece before, if that has another. True where there is one.
-bool fill_empty(std::vector<std::int64_t>& layers) {
-  bool moved = false;
-  for (std::size_t i = 1; i + 1 < layers.size(); ++i) {
-    if (layers[i] > 0 || layers[i - 1] < 2) continue;
-    --layers[i - 1], ++layers[i];
-    moved = true;
-  }
-  return moved;
-}
-
 /// Chunks are even where embedding and loss, at the ends that are given, count as a layer each.
 bool are_counted(const Scenario& s) {
   const Ends ends = ends_of(s.strategy.pipeline);

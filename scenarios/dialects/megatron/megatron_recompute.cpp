@@ -8,7 +8,7 @@
 namespace plait::megatron {
 namespace {
 
-/// Of --recompute-modules. Attention alone (core_attn) is strategy.recompute.kind "selective".
+/// Of --recompute-modules. core_attn alone is strategy.recompute.kind "selective".
 struct SameModule {
   RecomputeModule module;
   std::string_view argument;
@@ -19,6 +19,8 @@ constexpr SameModule kRecomputeModules[] = {
     {RecomputeModule::kExpertActivations, "moe_act"},
     {RecomputeModule::kMlp, "mlp"},
     {RecomputeModule::kSharedExperts, "shared_experts"},
+    {RecomputeModule::kMoe, "moe"},
+    {RecomputeModule::kAttention, "core_attn"},
 };
 
 /// As JSON; none where attention alone is named, which is Megatron-LM's default.
@@ -26,20 +28,15 @@ std::string modules_of(Arguments& args) {
   const char* option = "--recompute-modules";
   const Arguments::Option* given = args.find(option);
   if (given == nullptr) return "[]";
+  if (given->values.size() == 1 && given->values[0].text == "core_attn") return "[]";
   std::string names;
-  bool attention = false;
   for (const ShellWord& word : given->values) {
-    attention = attention || word.text == "core_attn";
-    if (word.text == "core_attn") continue;
     const auto known = std::ranges::find(kRecomputeModules, word.text, &SameModule::argument);
     if (known == std::end(kRecomputeModules)) {
       args.unsupported(option, "recomputation of " + word.text);
       continue;
     }
     names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name_of(known->module));
-  }
-  if (attention && !names.empty()) {
-    args.unsupported(option, "recomputation of core_attn beside other modules");
   }
   return "[" + names + "]";
 }

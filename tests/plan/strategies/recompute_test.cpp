@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "plan/memory.h"
+#include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
 namespace plait::recompute_test {
@@ -260,6 +261,61 @@ TEST(RecomputeByModule, AnMlpCostsItsFirstProduct) {
     return again(op) && std::holds_alternative<MatMul>(std::get<Compute>(op.body));
   };
   EXPECT_EQ(flops_of(plan, product).value, 2 * 2 * tokens * h * 2 * ffn);
+}
+
+Model tiny_mixture() {
+  Model m = tiny_llama(2);
+  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 8;
+  return m;
+}
+
+// Its products, the router's too, and tokens on their way to experts and back once more, whether or
+// not anything reads what came back.
+TEST(RecomputeByModule, AMixtureRunsAgainToItsEnd) {
+  Strategy s = split({});
+  s.mesh[Axis::kEp] = 2;
+  for (const ExpertGates gates : {ExpertGates::kResults, ExpertGates::kActivations}) {
+    s.expert_gates = gates;
+    s.recompute = {};
+    const Plan kept = make_plan(tiny_mixture(), tiny_workload(4), s);
+    s.recompute = {.kind = Recompute::kModules, .modules = {RecomputeModule::kMoe}};
+    const Plan plan = make_plan(tiny_mixture(), tiny_workload(4), s);
+    EXPECT_TRUE(validate(plan).empty());
+    const auto of_mixture = [&plan](const Op& op) {
+      const Compute* c = std::get_if<Compute>(&op.body);
+      if (c == nullptr || !std::holds_alternative<MatMul>(*c)) return false;
+      const std::string& weight = plan.tensors[op.operands[1].tensor].name;
+      return weight.starts_with("layer.router.") || weight.starts_with("experts.");
+    };
+    const auto once = [&](const Op& op) { return op.phase == Phase::kForward && of_mixture(op); };
+    EXPECT_GT(flops_of(plan, once).value, 0);
+    EXPECT_EQ(flops_of(plan, [&](const Op& op) { return again(op) && of_mixture(op); }).value,
+              flops_of(plan, once).value);
+    // Forward and backward there and back: a third pass of the same.
+    const auto sent = [](const Plan& p) {
+      return traffic(p, 0, CollectiveKind::kAllToAll, Axis::kEp).bytes;
+    };
+    EXPECT_EQ(2 * sent(plan), 3 * sent(kept));
+    for (const std::string& name : left_for(plan, "moe_layer.backward.modules"))
+      EXPECT_FALSE(name.starts_with("expert") || name.starts_with("gates")) << name;
+  }
+}
+
+TEST(RecomputeByModule, AttentionGoesWithOtherModules) {
+  const auto forgotten = [](std::vector<RecomputeModule> modules) {
+    Workload w = tiny_workload(4);
+    w.flash_attention = false;
+    return left_for(make_plan(tiny_llama(2), w, of_modules(std::move(modules))),
+                    "layer.backward.selective.modules");
+  };
+  const auto both = forgotten({RecomputeModule::kNorms, RecomputeModule::kAttention});
+  Strategy alone;
+  alone.recompute.kind = Recompute::kSelective;
+  Workload w = tiny_workload(4);
+  w.flash_attention = false;
+  auto expected = left_for(make_plan(tiny_llama(2), w, alone), "layer.backward.selective");
+  EXPECT_EQ(expected.erase("attention_input") + expected.erase("mlp_input"), 2);
+  EXPECT_EQ(both, expected);
 }
 
 TEST(RecomputeByModule, NeedsModulesThatTheModelHas) {

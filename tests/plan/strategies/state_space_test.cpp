@@ -65,6 +65,34 @@ TEST(Hybrid, LinearLayersReadNarrowCopies) {
                     [](const MatMul& product, DType type) { EXPECT_EQ(product.in, type); });
 }
 
+TEST(Hybrid, KeepsTheMatricesOfItsPartsInOneByte) {
+  using enum NarrowWeights;
+  const Model m = hybrid("M*-maa");
+  Workload w = tiny_workload(8);
+  w.precision.matmul = DType::kFp8, w.precision.narrow_weights = kGathered;
+  const Plan plan = make_plan(m, w, split({.dp = 2}, 1));
+  const auto bytes = [&](const char* unit) {
+    return tensor_named(plan, std::string(unit) + "_matrices.weights").bytes(plan.mesh).value;
+  };
+  // W_in to gate, inputs, B and C of 2 groups of 6 states and a step for each of 4 heads, and
+  // W_out.
+  const std::int64_t h = 16, mixer = h * (2 * 32 + 2 * 2 * 6 + 4) + 32 * h;
+  const std::int64_t attention = h * 32 + h * h, mlp = 3 * h * 24;
+  EXPECT_EQ(bytes("state_space_layer"), mixer);
+  EXPECT_EQ(bytes("attention_layer"), attention);
+  EXPECT_EQ(bytes("mlp_layer"), mlp);
+  EXPECT_EQ(bytes("state_space_mlp_layer"), mixer + mlp);
+  EXPECT_EQ(bytes("layer"), attention + mlp);
+  // What is no matrix stays in two bytes.
+  const Tensor& others = tensor_named(plan, "state_space_layer.weights");
+  EXPECT_EQ(others.dtype, DType::kBf16);
+  EXPECT_EQ(others.elements(plan.mesh), count_parameters(m).state_space - mixer);
+  for (const NarrowWeights narrow : {kGathered, kKept}) {
+    w.precision.narrow_weights = narrow;
+    for (const Strategy& s : splits_of_mixers()) EXPECT_TRUE(validate(make_plan(m, w, s)).empty());
+  }
+}
+
 TEST(Hybrid, IsRefusedWhereItIsNotPlanned) {
   const Workload w = tiny_workload(8);
   const auto with = [](const char* pattern, auto change) {

@@ -225,8 +225,9 @@ TEST(ImportMegatron, SelectiveRecomputationIsOfAttentionOrOfTheModulesNamed) {
   const RecomputeOptions two = recompute(" --recompute-modules layernorm mlp");
   EXPECT_EQ(two.kind, Recompute::kModules);
   EXPECT_EQ(two.modules, (std::vector{RecomputeModule::kNorms, RecomputeModule::kMlp}));
-  EXPECT_THROW(recompute(" --recompute-modules layernorm moe"), InputError);
-  EXPECT_THROW(recompute(" --recompute-modules core_attn mlp"), InputError);
+  EXPECT_THROW(recompute(" --recompute-modules layernorm mhc"), InputError);
+  EXPECT_EQ(recompute(" --recompute-modules core_attn moe").modules,
+            (std::vector{RecomputeModule::kAttention, RecomputeModule::kMoe}));
 }
 
 // DeepSeek's scripts give --kv-channels too, which latent attention has no use for.
