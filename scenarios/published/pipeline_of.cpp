@@ -50,7 +50,8 @@ constexpr ScheduleWords kScheduleWords[] = {
     {"zbv", Schedule::kZbV},           {"dualpipev", Schedule::kDualPipeV},
     {"all forward", Schedule::kGpipe}, {"all-forward", Schedule::kGpipe},
     {"afab", Schedule::kGpipe},        {"fill-drain", Schedule::kGpipe},
-    {"naive", Schedule::kSequential},
+    {"naive", Schedule::kSequential},  {"zbh1", Schedule::kZbH1},
+    {"zb1p", Schedule::kZb1p},         {"zb2p", Schedule::kZb2p},
 };
 
 /// The schedule that a text names, by its longest name ("dualpipe-v"); null: none but 1F1B and
@@ -137,6 +138,9 @@ class PipelineWriter {
       return {{"schedule", std::string(named->name)}, {"chunks", chunks_}};
     }
     if (chunks_ > 1) {
+      if (named != nullptr)
+        assumed_.push_back(
+            fmt::format("schedule \"{}\" of {} chunks: interleaved 1F1B", p_.schedule, chunks_));
       JsonObject out = {{"schedule", "interleaved"}, {"chunks", chunks_}};
       group_microbatches(out);
       return out;

@@ -82,8 +82,8 @@ std::string weights_of(const std::string& precision, std::vector<std::string>& a
 }  // namespace
 
 bool in_mxfp8(const PublishedRun& run) {
-  constexpr std::array<std::string_view, 3> kWords = {"mxfp8", "fp8-mx", "finer granularity"};
-  const std::string precision = lower_case(run.precision);
+  constexpr std::array<std::string_view, 3> kWords = {"mxfp8", "fp8 mx", "finer granularity"};
+  const std::string precision = plain_text(run.precision);
   return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
 }
 
@@ -115,9 +115,9 @@ bool narrows_products(const PublishedRun& run) {
 }
 
 bool scales_by_blocks(const PublishedRun& run) {
-  constexpr std::array<std::string_view, 4> kWords = {"block", "subchannel", "sub-channel",
-                                                      "fp8-sc"};
-  const std::string precision = lower_case(run.precision);
+  constexpr std::array<std::string_view, 4> kWords = {"block", "subchannel", "sub channel",
+                                                      "fp8 sc"};
+  const std::string precision = plain_text(run.precision);
   const bool said =
       std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
   return in_fp8(precision) && !in_mxfp8(run) && (said || mentions(run.notes, "_FP8_SC_"));

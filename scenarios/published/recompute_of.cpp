@@ -99,20 +99,25 @@ class RecomputeWords {
     return step > 1 && step < run_.model.layers ? std::optional(step) : std::nullopt;
   }
 
-  /// "10 of 32 layers", "10/32 layers", "partial, 16 layers", without a pipeline, where stages hold
-  /// fewer.
+  /// "10 of 32 layers", "10/32 layers", "partial, 16 layers" of the model, or, in a pipeline, of as
+  /// many as a stage has.
   std::optional<std::int64_t> some_layers() const {
     static const std::regex kSome(
-        R"(\b(\d{1,6})(?: (?:of|out of|/) (?:the )?\d+|/\d+)? (?:transformer )?(?:layers|blocks)\b)");
+        R"(\b(\d{1,6})(?:(?: (?:of|out of|/) (?:the )?|/)(\d{1,6}))? (?:transformer )?(?:layers|blocks)\b)");
     std::smatch found;
-    if (run_.layout.pp > 1 || !std::regex_search(text_, found, kSome)) return std::nullopt;
-    const std::int64_t layers = count_in(text_, found.str(1));
+    if (!std::regex_search(text_, found, kSome)) return std::nullopt;
+    const std::int64_t layers = count_in(text_, found.str(1)), pp = run_.layout.pp;
+    const bool of_a_stage = found[2].matched && run_.layout.chunks <= 1 &&
+                            count_in(text_, found.str(2)) * pp == run_.model.layers;
+    if (pp > 1 && !of_a_stage) return std::nullopt;
     return layers > 0 && layers < run_.model.layers ? std::optional(layers) : std::nullopt;
   }
 
   /// Megatron-LM's method "block" leaves out the last layers of a stage; how many, nothing says.
   JsonObject everything() {
-    return mentions(text_, "block") ? taken("full", "of all layers") : JsonObject("full");
+    const bool of_some =
+        mentions(text_, "block") || has_pattern(text_, R"(\d (?:of|/) \d+ layers)");
+    return of_some ? taken("full", "of all layers") : JsonObject("full");
   }
 
   JsonObject selective() {
@@ -120,6 +125,7 @@ class RecomputeWords {
     // Of NeMo 1, with which the first release of DGX Cloud's benchmarks came, and of NeMo 2.
     if (text_.starts_with("selective (24.11 nemo1 yaml)"))
       return mentions(run_.source, "v24.11") ? "selective" : "none";
+    if (lists_modules()) return modules();
     // torchtitan's selective checkpoints: option "op", its default, or each n-th layer.
     if (text_.starts_with("selective layer")) {
       if (!mentions(text_, "every 2nd")) assumed_.emplace_back("recomputation: every second layer");
@@ -181,7 +187,7 @@ class RecomputeWords {
     text = std::regex_replace(text, kLatents, "mla_up_proj");
     std::vector<std::string> out;
     for (std::sregex_iterator at(text.begin(), text.end(), kName), end; at != end; ++at) {
-      if (at->str() != "and") out.push_back(at->str());
+      if (at->str() != "and" && at->str() != "selective") out.push_back(at->str());
     }
     return out;
   }

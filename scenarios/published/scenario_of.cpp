@@ -264,7 +264,7 @@ class ScenarioWriter {
       out["cross_entropy"] = "fused";
     if (sends_in_pieces(run_, framework_))
       out["sequence"] = "fused";  // gathered in pieces, in their place
-    if (mentions(run_.precision, "FP8-CS") || mentions(run_.notes, "_FP8_CS_"))
+    if (mentions(plain_text(run_.precision), "fp8 cs") || mentions(run_.notes, "_FP8_CS_"))
       out["amax"] = "eager";
     if (scales_by_blocks(run_) || in_mxfp8(run_)) out["amax"] = "blocks";
     if (recipe_.cublas_13) out["cublas"] = "13";

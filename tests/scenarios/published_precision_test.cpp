@@ -40,10 +40,12 @@ TEST(PublishedPrecision, BlocksHaveScalesOfTheirOwnWhereTheRecordSaysSo) {
     record["notes"] = notes;
     return scenario(record).value("kernels", json::object()).value("amax", "fused");
   };
-  for (const char* blocks : {"fp8 blockwise", "FP8-SC", "FP8 sub-channel", "MXFP8", "FP8-MX"})
+  for (const char* blocks : {"fp8 blockwise", "FP8-SC", "FP8 sub-channel", "MXFP8", "FP8-MX",
+                             "fp8_mx", "FP8_SC", "fp8 sc"})
     EXPECT_EQ(amax(run_with(kBridge, blocks)), "blocks") << blocks;
   EXPECT_EQ(amax(run_with(kBridge, "FP8"), "recipe X_H100_FP8_SC_V1"), "blocks");
-  EXPECT_EQ(amax(run_with(kBridge, "FP8-CS")), "eager");
+  for (const char* current : {"FP8-CS", "fp8_cs", "FP8 CS"})
+    EXPECT_EQ(amax(run_with(kBridge, current)), "eager") << current;
   for (const char* other : {"FP8", "BF16"})
     EXPECT_EQ(amax(run_with(kBridge, other)), "fused") << other;
 }
