@@ -109,6 +109,27 @@ TEST(NoSync, InAPipelineABackwardPassLeavesItsWeightsWhole) {
   EXPECT_EQ(gathered(plan_of(NoSync::kAlways, 1)), gathered(plan_of(NoSync::kNever, 1)));
 }
 
+// FSDP1 leaves what autograd adds up, FSDP2 casts it to what travels; Megatron-FSDP has a buffer.
+TEST(NoSync, WholeGradientsHaveTheTypeThatTheProgramAddsThemUpIn) {
+  Workload w = tiny_workload(2 * kMicrobatches);
+  w.precision = {.weights = DType::kBf16, .gradients = DType::kFp32, .reduction = DType::kFp16};
+  for (const auto& [copies, type] :
+       {std::pair(FsdpCopies::kFsdp1, DType::kBf16), std::pair(FsdpCopies::kFsdp2, DType::kFp16),
+        std::pair(FsdpCopies::kNone, DType::kFp32)}) {
+    Strategy s = split({.fsdp = 2}, 3);
+    s.fsdp.no_sync = NoSync::kAlways, s.fsdp.copies = copies;
+    const Plan plan = make_plan(tiny_llama(4), w, s);
+    EXPECT_EQ(tensor_named(plan, "layer.gradients").dtype, type);
+    EXPECT_EQ(tensor_named(plan, "layer.gradient_shard").dtype, DType::kFp32);
+    for_each_op(plan, 0, [&](const Call&, const Op& op) {
+      const MatMul* product = body_of<MatMul>(op);
+      if (product != nullptr && product->pass == Pass::kWeightGrad) {
+        EXPECT_EQ(product->out, type);
+      }
+    });
+  }
+}
+
 TEST(NoSync, StateInHostMemoryGoesWithShardedGradients) {
   Strategy s = split({.fsdp = 2}, 3);
   s.fsdp.no_sync = NoSync::kAlways;
