@@ -268,6 +268,10 @@ void offload(List& l) {
   l.add("state on the host, fsdp", llama(), {.fsdp = 2}, 3, {state_on_host});
   l.add("state on the host, fsdp, hybrid, tp, pairs", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3,
         {state_on_host, pairs, two_ahead});
+  l.add("state on the host, fsdp1, reduced once", llama(), {.fsdp = 2}, 3,
+        {as_fsdp1, reduced_once, state_on_host});
+  l.add("Adam on the host, zero 2, pp, reduced once", llama(), {.pp = 2, .dp = 2}, 2,
+        {adam_on_host, reduced_once});
   l.add("state on drives, zero 3", gpt(), {.dp = 2}, 3, {state_on_drives});
   l.add("state on drives, fsdp, pp", plain(), {.pp = 2, .fsdp = 2}, 3, {state_on_drives});
   l.add("Adam on the host, pp, dp, zero 1", gpt(), {.pp = 2, .dp = 2}, 1, {adam_on_host});
