@@ -305,8 +305,9 @@ class Merge {
     const std::string& n = imported_.accumulation.value;
     return n.empty() ? 0 : std::stoll(n);
   }
-  bool infers_global_batch() const {
-    return steps() > 0 && given("workload.micro_batch") != nullptr;
+  bool infers_global_batch() {
+    const Tree* micro = find("workload.micro_batch");  // of the file, or the base
+    return steps() > 0 && micro != nullptr && micro->is_number_integer();
   }
 
   /// global = micro * steps * replicas, whichever of the three is left out. Steps alone go with the

@@ -71,6 +71,7 @@ TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
   };
   EXPECT_EQ(workload(R"("global_batch": 96)").micro_batch, 96 / 4 / 8);
   EXPECT_EQ(workload(R"("global_batch": 96, "micro_batch": 2)").global_batch, 2 * 4 * 8);
+  EXPECT_EQ(workload(R"("micro_batch": 1)").global_batch, 1 * 4 * 8) << "of the file and the base";
   EXPECT_THROW(workload(R"("global_batch": 40)"), InputError);
 }
 
