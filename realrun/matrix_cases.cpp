@@ -61,6 +61,8 @@ void copied_shards(List& l) {
   l.add("fsdp, kept, interleaved, reduced once", llama(), {.pp = 2, .fsdp = 2}, 3,
         {deep, kept, reduced_once, interleaved});
   l.add("fsdp1, reduced once", llama(), {.fsdp = 4}, 3, {as_fsdp1, reduced_once, bf16_wire});
+  l.add("fsdp2, reduced once, reduced in bf16", qwen(), {.fsdp = 2}, 3,
+        {as_fsdp2, reduced_once, bf16_wire});
   l.add("zero 2, tied, reduced once", gpt(), {.dp = 2}, 2, {reduced_once});
   l.add("zero 2, sp, zb-h1, reduced once", llama(), {.pp = 2, .dp = 2, .tp = 2}, 2,
         {sp, zb_h1, reduced_once});
@@ -273,6 +275,10 @@ void offload(List& l) {
   l.add("state on the host, one rank", llama(), {}, 3, {state_on_host});
   l.add("state on the host, one rank, weights beside it", gpt(), {}, 3,
         {state_on_host, weight_shard});
+  l.add("state on the host, fsdp1, reduced once", llama(), {.fsdp = 2}, 3,
+        {as_fsdp1, reduced_once, state_on_host});
+  l.add("Adam on the host, zero 2, pp, reduced once", llama(), {.pp = 2, .dp = 2}, 2,
+        {adam_on_host, reduced_once});
   l.add("state on drives, zero 3", gpt(), {.dp = 2}, 3, {state_on_drives});
   l.add("state on drives, tp, one rank of each", qwen(), {.tp = 2}, 3, {state_on_drives});
   l.add("state on drives, fsdp, pp", plain(), {.pp = 2, .fsdp = 2}, 3, {state_on_drives});

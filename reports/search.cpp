@@ -217,6 +217,15 @@ Tree tree_of(const std::vector<SearchRefusal>& refusals) {
   return out;
 }
 
+/// Why there is no best. Of what cannot be planned nobody knows whether it fits.
+std::string nothing_of(const SearchReport& s) {
+  if (!s.nothing.empty()) return s.nothing;
+  const std::int64_t refused = s.counts.refused, planned = s.counts.considered - refused;
+  if (refused == 0) return "NOTHING FITS";
+  return fmt::format("NOTHING FITS of the {} layouts that can be planned; {} cannot",
+                     human_count(planned), human_count(refused));
+}
+
 }  // namespace
 
 SearchCounts& SearchCounts::operator+=(const SearchCounts& o) {
@@ -241,7 +250,7 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
   for (Line& line : search_notes(s, style.width)) out.push_back(std::move(line));
   out.emplace_back();
   if (s.best.empty()) {
-    out.push_back({{s.nothing.empty() ? "NOTHING FITS" : s.nothing, Ink::kBad}});
+    out.push_back({{nothing_of(s), Ink::kBad}});
     return render(out, style);
   }
   const Report& best = s.best.front().report;

@@ -69,9 +69,18 @@ bool says_one_of(const Json& root, const FrameworkInstead::Said& s) {
   return std::ranges::count(s.values, said == nullptr ? "null" : said->text()) != 0;
 }
 
+/// What gives another program away; nullptr: nothing does.
+const FrameworkInstead* instead_of(const Framework& named, const Json& root) {
+  const auto found = std::ranges::find_if(named.instead, [&root](const FrameworkInstead& other) {
+    return std::ranges::all_of(other.where,
+                               [&root](const auto& s) { return says_one_of(root, s); });
+  });
+  return found == named.instead.end() ? nullptr : &*found;
+}
+
 std::string warning_of(const Framework& other, const Framework& named, const Json& root) {
   std::vector<std::string> said;
-  for (const FrameworkInstead::Said& s : named.instead.where) {
+  for (const FrameworkInstead::Said& s : instead_of(named, root)->where) {
     if (says(root, s.path)) said.push_back(s.path);
   }
   return fmt::format(
@@ -106,10 +115,9 @@ const Framework* find_framework(std::string_view name) {
 
 const Framework* framework_at_work(const JsonDocument& document) {
   const Framework* named = framework_named(document);
-  if (named == nullptr || named->instead.profile.empty()) return named;
-  const bool other = std::ranges::all_of(
-      named->instead.where, [&](const auto& s) { return says_one_of(document.root(), s); });
-  return other ? find_framework(named->instead.profile) : named;
+  if (named == nullptr) return nullptr;
+  const FrameworkInstead* other = instead_of(*named, document.root());
+  return other == nullptr ? named : find_framework(other->profile);
 }
 
 std::vector<std::string> fill_in_framework(JsonDocument& document,

@@ -31,22 +31,22 @@ struct FrameworkOffer {
   std::string source;
 };
 
-/// Another program, which a setting gives away.
+/// Another program, which settings give away.
 struct FrameworkInstead {
   /// A field whose value is one of these texts; "null": not said.
   struct Said {
     std::string path;
     std::vector<std::string> values;
   };
-  std::string profile;      // of that program; "": none
+  std::string profile;      // of that program
   std::vector<Said> where;  // all of them
   std::string source;
 };
 
 struct Framework {
   std::string name, title;
-  FrameworkInstead instead;
-  std::vector<FrameworkOffer> offers;  // of fields that are not here it has all
+  std::vector<FrameworkInstead> instead;  // the first that is given away
+  std::vector<FrameworkOffer> offers;     // of fields that are not here it has all
   std::vector<FrameworkDefault> defaults;
 };
 

@@ -21,15 +21,16 @@ std::string as_set(const Tree& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-FrameworkInstead instead_in(const Tree& json) {
-  FrameworkInstead out;
-  if (!json.contains("instead")) return out;
-  const Tree& instead = json.at("instead");
-  out.profile = instead.at("profile"), out.source = instead.at("source");
-  for (const auto& [path, values] : instead.at("where").items()) {
-    auto& said = out.where.emplace_back();
-    said.path = path;
-    std::ranges::transform(values, std::back_inserter(said.values), as_set);
+std::vector<FrameworkInstead> instead_in(const Tree& json) {
+  std::vector<FrameworkInstead> out;
+  for (const Tree& entry : json.value("instead", Tree::array())) {
+    FrameworkInstead& other = out.emplace_back();
+    other.profile = entry.at("profile"), other.source = entry.at("source");
+    for (const auto& [path, values] : entry.at("where").items()) {
+      auto& said = other.where.emplace_back();
+      said.path = path;
+      std::ranges::transform(values, std::back_inserter(said.values), as_set);
+    }
   }
   return out;
 }

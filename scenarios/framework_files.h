@@ -2,9 +2,9 @@
 // Profiles of frameworks, out of their files. One with a "base" says what the profile of that name
 // says but for its own entries, of which null takes one of the base away:
 //   {"title": "...", "base": "megatron-lm-2020", "defaults": {"kernels.bias": null, ...}}
-// Its "instead" is the profile of another program that some settings give away, in place of it:
-//   {"profile": "...", "where": {"strategy.offload.optimizer": ["cpu", null], ...}, "source":
-//   "..."}
+// Its "instead" has the profiles of other programs that some settings give away, in place of it:
+//   [{"profile": "...", "where": {"strategy.offload.optimizer": ["cpu", null], ...}, "source":
+//   "..."}]
 
 #include <vector>
 

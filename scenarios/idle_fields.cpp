@@ -148,14 +148,19 @@ IdleRules of_reductions(const IdleFacts& f) {
 IdleRules of_shards(const IdleFacts& f) {
   const StrategyPart& p = f.part;
   const FsdpOptions& o = p.fsdp_options;
-  const bool reduces =
-      o.sums_whole(p.zero_stage, p.pp) || (p.zero_stage == 2 && p.dp > 1 && p.fsdp > 1);
+  const FsdpOptions otherwise;
   const bool none = p.zero_stage < 3 || f.no_shards;
-  const bool idle = (p.zero_stage < 3 && !reduces) || f.no_shards;
+  const bool idle = p.zero_stage < 2 || f.no_shards;
+  const bool whole = p.zero_stage == 2 && !f.no_shards;  // weights, beside shards of gradients
   const bool in_pipelines = o.no_sync == NoSync::kPipelines || o.no_sync == NoSync::kPipelines2024;
   const bool late = o.replica_sums == ReplicaSums::kLastMicrobatch;
   return {
       {"strategy.fsdp_options", idle, kNotSharded},
+      {"strategy.fsdp_options.reshard_after_forward", whole && !o.reshard_after_forward,
+       kNotSharded},
+      {"strategy.fsdp_options.prefetch", whole && o.prefetch != otherwise.prefetch, kNotSharded},
+      {"strategy.fsdp_options.root", whole && o.root, kNotSharded},
+      {"strategy.fsdp_options.copies", whole && o.copies != otherwise.copies, kNotSharded},
       {"strategy.fsdp_options.early_scales",
        o.early_scales && !f.s.workload.precision.gathers_narrow(),
        "weights are not gathered narrow"},
@@ -163,8 +168,8 @@ IdleRules of_shards(const IdleFacts& f) {
       {"strategy.fsdp_options.replica_sums", !idle && late && (p.dp == 1 || p.fsdp == 1),
        "it is for dp beside fsdp"},
       {"strategy.fsdp_options.reshard_last_layer",
-       !idle && !o.reshard_last_layer && !o.reshard_after_forward,
-       "reshard_after_forward is false"},
+       !idle && !o.reshard_last_layer && (whole || !o.reshard_after_forward),
+       whole ? kNotSharded : "reshard_after_forward is false"},
       {"strategy.keep_weight_shard", p.keep_weight_shard && none, kNotSharded},
       {"strategy.zero_plus_plus", none, kNotSharded},
       {"strategy.zero_stage", p.zero_stage > 0 && f.no_shards, "dp, fsdp, cp and ep are 1"},

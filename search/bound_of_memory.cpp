@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "plan/strategies/data_parallel.h"
 #include "search/bounds.h"
 
 namespace plait {
@@ -136,8 +137,9 @@ class LeastMemory {
     } else if (!leaves) {
       out += share * size_of(p.gradients);
     }
+    if (on.zero_stage >= 2 && sums_whole_)
+      out += parameters * size_of(type_of_whole_sums(s_.strategy.fsdp.copies, on.zero_stage, p));
     if (leaves) return out;
-    if (on.zero_stage >= 2 && sums_whole_) out += parameters * size_of(p.gradients);
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
     return out + share * optimizer;

@@ -54,6 +54,8 @@ void copy_arrived(const Draft& draft, Block& gather, const Unit& unit);
 Block copy_out_block(const Draft& draft, const Unit& unit);
 bool copies_out(const Draft& draft, const Unit& unit);
 void copy_gradients(const Draft& draft, Block& scatter, const Unit& unit);
+/// What gradients of sharded weights add up in, whole, before they are reduced (NoSync).
+DType type_of_whole_sums(FsdpCopies copies, int zero_stage, const Precision& precision);
 
 /// quantized.cpp: an all_gather, or a reduce_scatter, of numbers of fewer bits.
 void gather_quantized(Draft& draft, Block& block, AxisSet axes, TensorId shard, TensorId buffer);

@@ -44,6 +44,21 @@ Stream stream_of(FsdpCopies copies, std::size_t i) {
 
 }  // namespace
 
+// FSDP1 leaves what autograd has added up as it is, in the type of what was gathered
+// (_runtime_utils.py, _post_backward_hook, which returns before its cast where _sync_gradients is
+// false). FSDP2 casts it to the type that travels, and adds the next microbatch's to that
+// (_fsdp_param.py, to_accumulated_grad_if_needed, accumulate_unsharded_grad_if_needed).
+DType type_of_whole_sums(FsdpCopies copies, int zero_stage, const Precision& p) {
+  if (zero_stage < 3) return p.gradients;
+  switch (copies) {
+    case FsdpCopies::kFsdp1: return p.weights;
+    case FsdpCopies::kFsdp2: return p.reduction;
+    case FsdpCopies::kNone:
+    case FsdpCopies::kDeepSpeed: break;
+  }
+  return p.gradients;
+}
+
 void add_copy_buffers(Draft& d, Unit& unit) {
   const Precision& p = d.workload.precision;
   const FsdpCopies copies = d.strategy.fsdp.copies;

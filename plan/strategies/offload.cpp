@@ -52,15 +52,6 @@ void require_offload(const Draft& d) {
         "strategy.offload.optimizer", "\"none\" with strategy.pipeline.schedule = \"dualpipe\"",
         "set it to \"none\", or the schedule to \"dualpipe-v\"", {"strategy.pipeline.schedule"});
   }
-  if (o.state() && d.sums_whole_gradients()) {
-    throw refusal("S193",
-                  "gradients that leave the device do so from each microbatch's shards, not once "
-                  "they have added up",
-                  "strategy.offload.optimizer",
-                  "\"none\" where strategy.fsdp_options.no_sync applies",
-                  "set it to \"none\", or strategy.fsdp_options.no_sync to \"never\"",
-                  {"strategy.fsdp_options.no_sync"});
-  }
   if (o.activations == Offload::kNvme) {
     throw refusal("S103", "activations are offloaded to host memory only",
                   "strategy.offload.activations", "\"none\" or \"cpu\"", "set it to \"cpu\"");

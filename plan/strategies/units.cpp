@@ -56,8 +56,9 @@ class Packer {
     const bool afresh = sharded_gradients && !d_.sums_whole_gradients();
     unit_.weight_buffer = flat(".weights", whole_, weight_type(d_, unit_), TensorClass::kWeight,
                                !sharded_weights && !unit_.passes);
-    unit_.gradient_buffer = flat(".gradients", whole_, afresh ? written_gradients(d_) : p.gradients,
-                                 TensorClass::kGradient, !afresh);
+    const DType sums = type_of_whole_sums(d_.strategy.fsdp.copies, stage_, p);
+    const DType written = afresh ? written_gradients(d_) : sums;
+    unit_.gradient_buffer = flat(".gradients", whole_, written, TensorClass::kGradient, !afresh);
     view(unit_.weights, unit_.weight_buffer);
     view(unit_.gradients, unit_.gradient_buffer);
     mark_copies();
@@ -265,6 +266,23 @@ void write_gradients_afresh(Draft& d) {
   start_tables_from_zero(d, tables);
 }
 
+/// Without synchronization all microbatches add to one buffer, in a type of its own.
+void add_gradients_in(Draft& d, DType type) {
+  const auto is_of_shards = [&d](const Operand& o) {
+    const Tensor& t = d.tensors[o.tensor];
+    return t.kind == TensorClass::kGradient && o.use != Use::kRead && is_sharded(d, t.storage);
+  };
+  d.for_each_block([&](Block& block) {
+    for (Op& op : block.ops) {
+      if (std::ranges::none_of(op.operands, is_of_shards)) continue;
+      if (Cast* c = body_of<Cast>(op)) c->to = type;
+      if (MatMul* g = body_of<MatMul>(op)) g->out = type;
+      if (BiasGrad* g = body_of<BiasGrad>(op)) g->grad_dtype = type;
+      if (Embedding* e = body_of<Embedding>(op)) e->grad_dtype = type;
+    }
+  });
+}
+
 }  // namespace
 
 AxisSet data_axes(const Draft& d) {
@@ -308,7 +326,11 @@ void pack_units(Draft& d) {
     if (!unit.trained() && unit.zero_stage < 3) unit.zero_stage = 0;  // which shards no weights
     Packer(d, kind).pack();
   }
-  if (d.strategy.zero_stage >= 2 && !d.sums_whole_gradients()) write_gradients_afresh(d);
+  if (d.strategy.zero_stage < 2) return;
+  if (!d.sums_whole_gradients()) return write_gradients_afresh(d);
+  const Precision& p = d.workload.precision;
+  const DType sums = type_of_whole_sums(d.strategy.fsdp.copies, d.strategy.zero_stage, p);
+  if (sums != p.gradients) add_gradients_in(d, sums);
 }
 
 BlockId Draft::add_block(Block block) {

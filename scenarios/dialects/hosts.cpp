@@ -1,5 +1,7 @@
 #include "scenarios/dialects/hosts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -42,6 +44,19 @@ Imported in_nodes(Imported imported, ScenarioTree& base) {
   count->value = std::to_string(nodes);
   each->value = std::to_string(hosts / nodes * node->devices_per_host);
   return imported;
+}
+
+std::string note_of_other_hosts(const Imported& imported, ScenarioTree& base) {
+  const auto each = std::ranges::find(imported.given, "cluster.devices_per_node", &Given::path);
+  if (each == imported.given.end() || base.states(each->path)) return {};
+  const std::optional<NodeSpec> node = node_of(base);
+  const bool joined = node && node->devices_per_host > 0 && node->devices > node->devices_per_host;
+  if (!joined || std::stoll(each->value) == node->devices_per_host) return {};
+  return fmt::format(
+      "hosts of {} GPUs (line {}) are read as nodes that no NVLink joins, since those of the "
+      "base's "
+      "machine, which it joins, have {}",
+      each->value, each->line, node->devices_per_host);
 }
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 // (node.devices_per_host).
 
 #include <cstdint>
+#include <string>
 
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/scenario_tree.h"
@@ -18,5 +19,9 @@ Hosts hosts_of(std::int64_t nodes, std::int64_t devices_per_node, std::int64_t d
 
 /// What a file says of hosts, as nodes of the machine that `base` names.
 Imported in_nodes(Imported imported, ScenarioTree& base);
+
+/// Where NVLink joins hosts of that machine, and those of the file have other numbers of GPUs: what
+/// they are read as; "": it is not so.
+std::string note_of_other_hosts(const Imported& imported, ScenarioTree& base);
 
 }  // namespace plait

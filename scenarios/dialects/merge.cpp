@@ -144,6 +144,11 @@ class Merge {
                                            length->get<std::int64_t>()}));
   }
 
+  /// Of the file's machine, where it is another than the base's; "": nothing.
+  void note_machine(std::string what) {
+    if (!what.empty()) machine_.push_back(std::move(what));
+  }
+
   void leave_out_what_is_idle() { leave_out_idle(tree_, imported_.keeps_ranks); }
 
   /// What parse_scenario says of it points at the line that said so, of the file or the base.
@@ -305,8 +310,9 @@ class Merge {
     const std::string& n = imported_.accumulation.value;
     return n.empty() ? 0 : std::stoll(n);
   }
-  bool infers_global_batch() const {
-    return steps() > 0 && given("workload.micro_batch") != nullptr;
+  bool infers_global_batch() {
+    const Tree* micro = find("workload.micro_batch");  // of the file, or the base
+    return steps() > 0 && micro != nullptr && micro->is_number_integer();
   }
 
   /// global = micro * steps * replicas, whichever of the three is left out. Steps alone go with the
@@ -376,7 +382,8 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   if (!base.text.empty()) check_base(base);
   ScenarioTree tree = tree_of(base);
   const Imported counted = in_nodes(imported, tree);
-  Merge merge(counted, file, base, std::move(tree));
+  Merge merge(counted, file, base, tree);
+  merge.note_machine(note_of_other_hosts(imported, tree));
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();
   merge.move_path("model.hf_config", from, folder);
   merge.move_path("calibration", from, folder);

@@ -53,7 +53,13 @@ TEST(SearchText, EnergyStandsWhereItIsTheObjective) {
 TEST(SearchText, AnEmptyAnswerSaysWhy) {
   SearchReport report = answer();
   report.best.clear();
+  report.counts = {.considered = 30, .too_large = 30};
   EXPECT_TRUE(says(text_of(report), "NOTHING FITS"));
+  EXPECT_FALSE(says(text_of(report), "NOTHING FITS of"));
+  report.counts = {.considered = 30, .refused = 20, .too_large = 10};
+  EXPECT_TRUE(
+      says(text_of(report), "NOTHING FITS of the 10 layouts that can be planned; 20 cannot"))
+      << text_of(report);
   report.nothing = "NOTHING IN TIME: late";
   EXPECT_TRUE(says(text_of(report), "NOTHING IN TIME: late"));
   EXPECT_FALSE(says(text_of(report), "NOTHING FITS"));

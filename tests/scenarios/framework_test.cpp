@@ -86,12 +86,34 @@ TEST(Framework, TheOptimizerAloneOnTheHostIsDeepSpeeds) {
   }
 }
 
+// What the Trainer runs from a ds_config.json is no FSDP: gradients are reduced in each microbatch,
+// and buckets and optimizer are DeepSpeed's.
+TEST(Framework, CopiesOfDeepSpeedAreDeepSpeeds) {
+  const auto of = [](const std::string& framework, const std::string& copies) {
+    const std::string text = R"({"model": "gpt2", "cluster": "dgx-a100", "framework": ")" +
+                             framework +
+                             R"(", "strategy": {"fsdp": 8, "fsdp_options": {"copies": ")" + copies +
+                             R"("}}, "workload": {"sequence_length": 1024,
+                             "global_batch": 16, "micro_batch": 1}})";
+    return parse_scenario(text, "x");
+  };
+  for (const char* named : {"pytorch", "transformers"}) {
+    const Scenario s = of(named, "deepspeed");
+    EXPECT_EQ(s.framework, "deepspeed-zero3") << named;
+    EXPECT_EQ(s.strategy.fsdp.no_sync, NoSync::kNever) << named;
+    ASSERT_EQ(s.warnings.size(), 1) << named;
+    EXPECT_TRUE(s.warnings[0].starts_with("W025: strategy.fsdp_options.copies")) << s.warnings[0];
+    EXPECT_EQ(s.canonical_json, of("deepspeed-zero3", "deepspeed").canonical_json);
+    EXPECT_EQ(of(named, "fsdp1").framework, named);
+  }
+}
+
 TEST(Framework, AnotherProgramIsAProfileToo) {
   for (const Framework& f : frameworks()) {
-    const std::string& other = f.instead.profile;
-    EXPECT_TRUE(other.empty() || find_framework(other) != nullptr) << f.name;
-    EXPECT_EQ(f.instead.where.empty(), other.empty()) << f.name;
-    EXPECT_EQ(f.instead.source.empty(), other.empty()) << f.name;
+    for (const FrameworkInstead& other : f.instead) {
+      EXPECT_NE(find_framework(other.profile), nullptr) << f.name;
+      EXPECT_FALSE(other.where.empty() || other.source.empty()) << f.name;
+    }
   }
 }
 

@@ -203,6 +203,10 @@ class Reading {
     } else {
       give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
     }
+    // Shards of gradients are reduced in each micro-batch (deepspeed/runtime/engine.py, no_sync
+    // refuses these stages; accelerate/accelerator.py, no_sync, and transformers/trainer.py leave
+    // it out with DeepSpeed).
+    if (stage >= 2) give("zero_optimization.stage", "strategy.fsdp_options.no_sync", R"("never")");
     if (stage == 3) {
       give("zero_optimization.stage", "strategy.fsdp_options.copies", R"("deepspeed")");
       out_.framework = "deepspeed-zero3";

@@ -5,6 +5,8 @@
 // with --fp8-recipe mxfp8, whose two forms cannot be made of one another: there both are cast
 // behind a gather in 16 bits, for which --reuse-grad-buf-for-mxfp8-param-ag has the gradients'
 // buffer.
+#include <fmt/format.h>
+
 #include "core/json.h"
 #include "scenarios/dialects/megatron/megatron.h"
 
@@ -40,6 +42,13 @@ std::string recipe_of(const Scenario& s) {
   return s.kernels.amax == Fusion::kEager ? "tensorwise" : "delayed";
 }
 
+/// What a recipe has where nothing is said (transformer_engine/common/recipe/__init__.py):
+/// gradients in E5M2 beside a scale for all of a tensor, and all in E4M3 beside scales of blocks.
+/// No scenario tells the two apart, which take as long.
+std::string format_of(std::string_view recipe) {
+  return recipe == "blockwise" || recipe == "mxfp8" ? "e4m3" : "hybrid";
+}
+
 /// Weights stay in 8 bits beside a distributed optimizer alone (validate_args), and where they are
 /// not gathered so, with mxfp8.
 bool can_keep(const Scenario& s) {
@@ -48,9 +57,11 @@ bool can_keep(const Scenario& s) {
   return kept && (p.gathers_narrow() || multiplies_micro_scales(s));
 }
 
-/// "delayed" is the default; weights that are kept and not gathered in 8 bits are mxfp8's.
+/// The format, and the recipe, of which "delayed" is the default: weights that are kept and not
+/// gathered in 8 bits are mxfp8's.
 void write_recipe(ExportDraft& d, bool kept) {
   const std::string recipe = kept ? "mxfp8" : recipe_of(d.scenario);
+  d.set(kFp8, format_of(recipe));
   if (recipe != "delayed") d.set(kFp8Recipe, recipe);
   if (!kept || d.scenario.kernels.amax == Fusion::kBlocks) d.say({"kernels.amax"});
 }
@@ -66,7 +77,6 @@ void read_recipe(const std::string& recipe, Arguments& args, Imported& out) {
 
 void write_narrow(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
-  if (p.matmul == DType::kFp8) d.set(kFp8, "hybrid");
   if (p.matmul == DType::kNvfp4) d.set(kFp4, "e2m1"), d.set(kRecipe, "nvfp4");
   const bool kept = can_keep(d.scenario), mxfp8 = kept && !p.gathers_narrow();
   if (p.matmul == DType::kFp8) write_recipe(d, mxfp8);
@@ -86,7 +96,8 @@ void write_narrow(ExportDraft& d) {
 
 void read_narrow(Arguments& args, Imported& out, const std::string& weights) {
   args.exclusive(kFp8, kFp4);
-  const bool fp8 = args.one_of(kFp8, {"e4m3", "hybrid"}).has_value();
+  const auto format = args.one_of(kFp8, {"e4m3", "hybrid"});
+  const bool fp8 = format.has_value();
   const bool fp4 = args.one_of(kFp4, {"e2m1"}).has_value();
   args.one_of(kRecipe, {"nvfp4"});
   out.give("workload.precision.matmul",
@@ -97,6 +108,12 @@ void read_narrow(Arguments& args, Imported& out, const std::string& weights) {
   const auto recipe =
       args.one_of(kFp8Recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"});
   if (fp8 && recipe) read_recipe(*recipe, args, out);
+  const std::string usual = format_of(recipe.value_or("delayed"));
+  if (fp8 && *format != usual) {
+    out.warnings.push_back(
+        fmt::format("W008: {} {} is read as {}: a scenario has one format of products in 8 bits",
+                    kFp8, *format, usual));
+  }
   const bool mxfp8 = recipe == "mxfp8";
   const char* const gather = args.find(kGatherBefore) != nullptr ? kGatherBefore : kGather;
   const bool narrow = args.flag(gather) && fp8;

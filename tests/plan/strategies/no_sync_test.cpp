@@ -109,11 +109,44 @@ TEST(NoSync, InAPipelineABackwardPassLeavesItsWeightsWhole) {
   EXPECT_EQ(gathered(plan_of(NoSync::kAlways, 1)), gathered(plan_of(NoSync::kNever, 1)));
 }
 
-TEST(NoSync, StateInHostMemoryGoesWithShardedGradients) {
-  Strategy s = split({.fsdp = 2}, 3);
-  s.fsdp.no_sync = NoSync::kAlways;
-  s.offload.optimizer = s.offload.parameters = Offload::kCpu;
-  EXPECT_EQ(refusal_of(tiny_llama(4), tiny_workload(4), s), "S193");
+// FSDP1 leaves what autograd adds up, FSDP2 casts it to what travels; Megatron-FSDP has a buffer.
+TEST(NoSync, WholeGradientsHaveTheTypeThatTheProgramAddsThemUpIn) {
+  Workload w = tiny_workload(2 * kMicrobatches);
+  w.precision = {.weights = DType::kBf16, .gradients = DType::kFp32, .reduction = DType::kFp16};
+  for (const auto& [copies, type] :
+       {std::pair(FsdpCopies::kFsdp1, DType::kBf16), std::pair(FsdpCopies::kFsdp2, DType::kFp16),
+        std::pair(FsdpCopies::kNone, DType::kFp32)}) {
+    Strategy s = split({.fsdp = 2}, 3);
+    s.fsdp.no_sync = NoSync::kAlways, s.fsdp.copies = copies;
+    const Plan plan = make_plan(tiny_llama(4), w, s);
+    EXPECT_EQ(tensor_named(plan, "layer.gradients").dtype, type);
+    EXPECT_EQ(tensor_named(plan, "layer.gradient_shard").dtype, DType::kFp32);
+    for_each_op(plan, 0, [&](const Call&, const Op& op) {
+      const MatMul* product = body_of<MatMul>(op);
+      if (product != nullptr && product->pass == Pass::kWeightGrad) {
+        EXPECT_EQ(product->out, type);
+      }
+    });
+  }
+}
+
+// A microbatch of PyTorch's no_sync ends before gradients are copied (_runtime_utils.py,
+// _post_backward_hook; _fsdp_param_group.py, post_backward): what has added up leaves once.
+TEST(NoSync, GradientsLeaveTheDeviceOnceTheyHaveAddedUp) {
+  const auto left = [](NoSync no_sync) {
+    Strategy s = split({.fsdp = 2}, 3);
+    s.fsdp.no_sync = no_sync;
+    s.offload.optimizer = s.offload.parameters = Offload::kCpu;
+    const Plan plan = make_plan(tiny_llama(4), tiny_workload(2 * kMicrobatches), s);
+    std::int64_t shards = 0;
+    for_each_op(plan, 0, [&](const Call&, const Op& op) {
+      const auto* copied = std::get_if<Copy>(&op.body);
+      const bool out = copied != nullptr && op.stream == Stream::kDeviceToHost;
+      if (out && op.phase == Phase::kGradSync) ++shards;
+    });
+    return shards;
+  };
+  EXPECT_EQ(kMicrobatches * left(NoSync::kAlways), left(NoSync::kNever));
 }
 
 }  // namespace plait::no_sync_test

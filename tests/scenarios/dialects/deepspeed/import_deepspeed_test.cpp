@@ -37,6 +37,31 @@ TEST(ImportAccelerate, RefusesDeepSpeedsSettingsAtTheLine) {
   EXPECT_EQ(refused("  zero_stage: 2\n  gradient_accumulation_steps: 7"), "D004 line 4");
 }
 
+// A base of the Trainer or of PyTorch speaks of FSDP, whose gradients add up whole there.
+TEST(ImportDeepSpeed, GradientsAreReducedInEachMicrobatch) {
+  for (const char* framework : {"pytorch", "transformers"}) {
+    const std::string base = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100",
+      "workload": {"sequence_length": 64, "global_batch": 64, "micro_batch": 1}, "framework": ")" +
+                             std::string(framework) + R"("})";
+    for (const char* stage : {"2", "3"}) {
+      const std::string at = framework + std::string(" ") + stage,
+                        own = std::string(R"({"zero_optimization": {"stage": )") + stage + "}}",
+                        flow = std::string(
+                                   "distributed_type: DEEPSPEED\nnum_processes: 8\n"
+                                   "mixed_precision: bf16\ndeepspeed_config: "
+                                   "{zero_stage: ") +
+                               stage + "}\n";
+      for (const auto& [dialect, text] :
+           {std::pair(Dialect::kDeepSpeed, own), std::pair(Dialect::kAccelerate, flow)}) {
+        const Scenario s = imported(dialect, text, base);
+        EXPECT_FALSE(s.strategy.sums_whole_gradients()) << at << " " << text;
+        EXPECT_EQ(s.framework, stage == std::string("3") ? "deepspeed-zero3" : framework) << at;
+        for (const std::string& w : s.warnings) EXPECT_FALSE(w.starts_with("W001")) << at << w;
+      }
+    }
+  }
+}
+
 TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
   const auto workload = [](const std::string& batch) {
     const std::string base =
@@ -46,6 +71,7 @@ TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
   };
   EXPECT_EQ(workload(R"("global_batch": 96)").micro_batch, 96 / 4 / 8);
   EXPECT_EQ(workload(R"("global_batch": 96, "micro_batch": 2)").global_batch, 2 * 4 * 8);
+  EXPECT_EQ(workload(R"("micro_batch": 1)").global_batch, 1 * 4 * 8) << "of the file and the base";
   EXPECT_THROW(workload(R"("global_batch": 40)"), InputError);
 }
 

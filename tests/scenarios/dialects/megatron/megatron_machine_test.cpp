@@ -69,6 +69,28 @@ TEST(MegatronMachine, HostsOfANodeAreCountedAsOne) {
   EXPECT_EQ(nodes("32"), std::pair(std::int64_t{2}, std::int64_t{64}));
 }
 
+// A tray has 4: eight GPUs of a host are no two trays without a word.
+TEST(MegatronMachine, OtherHostsThanThoseThatNvlinkJoinsAreNamed) {
+  const auto said = [](const std::string& each, const std::string& cluster) {
+    const Imported settings = read_settings("torchrun --nnodes 8 --nproc_per_node " + each +
+                                                " pretrain_gpt.py --bf16 --micro-batch-size 1",
+                                            "run.sh", Dialect::kMegatronCore);
+    const std::string base = R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 64,
+      "global_batch": 128}, "cluster": )" +
+                             cluster + "}";
+    std::vector<std::string> warnings;
+    scenario_json(settings, "run.sh", {base, "base.json"}, "", &warnings);
+    std::erase_if(warnings, [](const std::string& w) { return !w.starts_with("W008"); });
+    return warnings;
+  };
+  const std::vector<std::string> none, eight = said("8", R"("gb200-nvl72")");
+  EXPECT_EQ(eight, std::vector<std::string>(
+                       {"W008: hosts of 8 GPUs (line 1) are read as nodes that no NVLink joins, "
+                        "since those of the base's machine, which it joins, have 4"}));
+  EXPECT_EQ(said("4", R"("gb200-nvl72")"), none);
+  EXPECT_EQ(said("8", R"("hgx-h100")"), none);
+}
+
 TEST(MegatronMachine, WhatIsWrongInTheBaseIsSaidOfTheBase) {
   const auto place = [](const std::string& base) {
     try {

@@ -20,4 +20,25 @@ TEST(MegatronPrecision, MainGradientsMayBeNarrow) {
       "D004 line 2");
 }
 
+// Transformer Engine's scales of blocks go with E4M3 alone, and one of a tensor with E5M2 for
+// gradients; a scenario tells neither from the other.
+TEST(MegatronPrecision, FormatsOf8BitsComeBackOrAreNamed) {
+  const auto came_back = [](const std::string& eight) {
+    const std::string text = "--micro-batch-size 1 --bf16 " + eight;
+    const Scenario s = imported(Dialect::kMegatronCore, text);
+    return render(settings_of(s, Dialect::kMegatronCore, Launcher::kNone), Launcher::kNone)
+               .find(eight) != std::string::npos;
+  };
+  const auto said = [](const std::string& eight) {
+    return import_test::warnings(Dialect::kMegatronCore, "--micro-batch-size 1 --bf16 " + eight);
+  };
+  for (const char* usual : {"--fp8-format hybrid", "--fp8-format e4m3\n--fp8-recipe blockwise"}) {
+    EXPECT_TRUE(came_back(usual)) << usual;
+    EXPECT_EQ(said(usual), "") << usual;
+  }
+  EXPECT_EQ(said("--fp8-format e4m3"),
+            "W008: --fp8-format e4m3 is read as hybrid: a scenario has one format of products in 8 "
+            "bits\n");
+}
+
 }  // namespace plait::megatron_precision_test
