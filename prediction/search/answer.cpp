@@ -82,7 +82,7 @@ std::vector<Ranked> search_machines(const SearchQuestion& q, const Machines& mac
   std::uint32_t i = 0;
   for (; i < studies.size() && !control.stop; ++i) {
     Study& study = *studies[i];
-    study.prepare(control.crews, control.stop);
+    study.prepare(control.crews, control.stop, control.progress);
     std::vector<Found> found;
     const bool ahead = i + 1 < studies.size() && control.crews.may_look_ahead();
     in_parallel(ahead ? 2 : 1, q.jobs, [&](std::size_t which) {

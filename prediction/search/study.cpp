@@ -137,12 +137,13 @@ bool Study::follow(const std::function<bool(SearchWork&)>& answer) {
   return more;
 }
 
-void Study::prepare(const Crews& crews, const std::atomic<bool>& stop) {
+void Study::prepare(const Crews& crews, const std::atomic<bool>& stop,
+                    const ProgressOfSearch& progress) {
   if (searcher_ != nullptr) return;
   begin();
   crew_ = crews.crew(*work_, question_.jobs);
   searcher_ = std::make_unique<Searcher>(*work_, *crew_);
-  searcher_->bound_all(&stop);
+  searcher_->bound_all(&stop, progress);
 }
 
 void Study::end() { searcher_.reset(), crew_.reset(), work_.reset(); }

@@ -51,14 +51,15 @@ class Study {
   /// What to listen to while it runs, and how to end it early.
   struct Session {
     const std::atomic<bool>& stop;
-    std::function<void(const SearchProgress&)> progress;
+    ProgressOfSearch progress;
     SearchEars ears;
     std::vector<std::pair<std::uint32_t, Answer>> known;
     SimTime slowest = std::numeric_limits<SimTime>::max();  // that is looked for
   };
   /// Makes its layouts and bounds them, which needs nothing that other searches find. Again, it
   /// does nothing.
-  void prepare(const Crews& crews, const std::atomic<bool>& stop);
+  void prepare(const Crews& crews, const std::atomic<bool>& stop,
+               const ProgressOfSearch& progress = {});
   /// The leader's part, once it is prepared: the best, fastest first. `out` is told the counts and
   /// the front.
   std::vector<Found> run(const Session& session, SearchReport& out);
