@@ -61,7 +61,7 @@ class SearchSays(CommandTest):
         none = plait("check", HYBRID, *sets, "--format", "json")
         self.assertEqual(none.code, 1, none.err)
         cures = none.json()["changes_that_fit"]
-        self.assertIn({"strategy.zero_stage": "3"}, [c["set"] for c in cures])
+        self.assertIn("3", [c["set"].get("strategy.zero_stage") for c in cures])
         for cure in cures:
             words = words_of(cure["set"])
             fits = self.run_ok("check", HYBRID, *sets, *words, "--format", "json").json()
