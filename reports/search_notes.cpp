@@ -103,6 +103,13 @@ std::string squares_of(const SearchReport& s) {
   return half_squares_words(reports);
 }
 
+/// Why there is no row of the scenario itself.
+std::string as_written_of(const SearchReport& s) {
+  if (!s.own_refused) return "";
+  return fmt::format("as written it cannot be planned: {}, {}", s.own_refused->code,
+                     s.own_refused->problem);
+}
+
 /// Where steps are of different batches.
 std::string batches_of(const SearchReport& s) {
   const auto alike = [&s](const SearchRow& row) {
@@ -119,7 +126,7 @@ std::vector<Line> search_notes(const SearchReport& s, int width) {
   for (std::string& part : wrap(interruption_of(s), width)) {
     if (!part.empty()) out.push_back({{std::move(part), Ink::kBad}});
   }
-  std::vector<std::string> notes = {limits_of(s), batches_of(s), squares_of(s)};
+  std::vector<std::string> notes = {limits_of(s), batches_of(s), squares_of(s), as_written_of(s)};
   if (s.flow_asked) {
     notes.emplace_back(
         "simulated with the analytic network, not with the flows that are asked for");

@@ -113,7 +113,7 @@ void report_rows(const SearchQuestion& q, const Machines& machines, const std::v
       longest_first(best.size(), [&](std::size_t i) { return calls_of(best[i]); });
   in_parallel(best.size() + 2, q.jobs, [&](std::size_t i) {
     if (i == 0) out.rule_of_thumb = guided.guides();  // which are to be simulated
-    if (i == 1 && machines.as_written) out.own = machines.as_written->own();
+    if (i == 1 && machines.as_written) out.own = machines.as_written->own(out.own_refused);
     if (i < 2) return;
     const std::size_t row = order[i - 2];
     rows[row] = machines.studies[best[row].study]->row(best[row].found);

@@ -71,8 +71,9 @@ class Study {
   SearchRow row(const Found& found) const {
     return row(found.layout, found.bound, {}, found.step.get());
   }
-  /// Of the scenario as it is written; nothing where it leaves fields open, or cannot be planned.
-  std::optional<SearchRow> own() const;
+  /// Of the scenario as it is written; nothing where it leaves fields open, or cannot be planned,
+  /// of which `refused` is told.
+  std::optional<SearchRow> own(std::optional<InputError::Text>& refused) const;
   /// Of what the guides say; nothing where they have no answer.
   std::optional<SearchRow> guides() const;
 
@@ -94,6 +95,7 @@ class Study {
   Space space_;
   CostModel costs_;
   std::optional<Scenario> own_;
+  std::optional<InputError::Text> own_refused_;  // where there is none
   // While it is searched:
   std::unique_ptr<SearchWork> work_;
   std::unique_ptr<Crew> crew_;

@@ -60,6 +60,20 @@ TEST(Search, MachinesThatAreTooLargeAreLeftOut) {
   EXPECT_FALSE(answer_to(q).nothing.empty());
 }
 
+/// 12 heads of GPT-2, of which no five ranks have as many each.
+TEST(Search, WhyTheScenarioItselfHasNoRowIsKnown) {
+  SearchQuestion q = asked(Objective::kTime);
+  q.varied.clear();
+  EXPECT_TRUE(answer_to(q).own.has_value());
+  EXPECT_FALSE(answer_to(q).own_refused.has_value());
+  q.sets = {{"strategy.tp", "5"}};
+  const SearchReport answer = answer_to(q);
+  EXPECT_FALSE(answer.best.empty());
+  EXPECT_FALSE(answer.own.has_value());
+  ASSERT_TRUE(answer.own_refused.has_value());
+  EXPECT_TRUE(answer.own_refused->code.starts_with('S'));
+}
+
 TEST(Search, TheLastPriceThatNamesADeviceOrNoneCounts) {
   const SearchQuestion q = asked(Objective::kCost);
   const Scenario s = parse_scenario(q.text, q.file);

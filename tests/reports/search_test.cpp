@@ -59,6 +59,14 @@ TEST(SearchText, WholeSquaresOfLongSequencesAreToldWithTheirHalves) {
   EXPECT_TRUE(says(text_of(report), "45.0 %")) << text_of(report);
 }
 
+TEST(SearchText, ThatTheScenarioItselfCannotBePlannedIsSaid) {
+  SearchReport report = answer();
+  EXPECT_FALSE(says(text_of(report), "as written"));
+  report.own_refused = {.code = "S030", .problem = "no layers are left"};
+  EXPECT_TRUE(says(text_of(report), "as written it cannot be planned: S030, no layers are left"));
+  EXPECT_EQ(nlohmann::json::parse(search_json(report))["as_written_refused"]["code"], "S030");
+}
+
 TEST(SearchText, AnEmptyAnswerSaysWhy) {
   SearchReport report = answer();
   report.best.clear();
