@@ -176,6 +176,8 @@ CODES = [
       "model.mtp_layers": 1}, ["--> model.mtp_layers (", "plait compare"]),
     ("W002", 0, ["run", TINY], {"workload.global_batch": 16},
      ["--set workload.global_batch=16 changes nothing: it is what it was"]),
+    ("W026", 0, ["search", TINY, "-L", "cluster.preset=hgx-h100,hgx-h200", "--price", "2",
+                 "--best", "1"], {}, ["h100-sxm and h200-sxm", "--price h100-sxm=PRICE,"]),
     ("W002", 0, ["run", "gpt2.json"], {}, ["config.json: ignored dropuot"]),
     ("W003", 0, ["run", "gpt2.json"], {}, ["config.json: assumed", "n_inner = 1024"]),
     ("W004", 0, ["calibrate", "measured.jsonl", "-o", "fit.json"], {},
