@@ -120,6 +120,13 @@ MIXTURE = {
     "strategy": {"pp": 4, "ep": 16, "recompute": "full"},
     "cluster": {"preset": "hgx-h200", "nodes": 256},
 }
+REQUESTS = {
+    "model": "llama-3.1-8b",
+    "serving": {"slo": {"ttft": "300 ms"},
+                "requests": {"count": 400000, "rate_per_s": 20,
+                             "kinds": [{"prompt_tokens": 512, "output_tokens": 128}]}},
+    "cluster": {"preset": "hgx-h100", "devices_per_node": 1},
+}
 
 
 class Interrupted(CommandTest):
@@ -145,6 +152,13 @@ class Interrupted(CommandTest):
             if answer[guess]["report"]["fits"]:
                 self.assertLessEqual(answer["best"][0]["report"]["step_time_s"],
                                      answer[guess]["report"]["step_time_s"])
+
+    def test_what_was_served_is_said(self):
+        path = self.file("requests.json", json.dumps(REQUESTS))
+        for more in ([], ["--max-rate"]):
+            first, code, out, err = self.interrupt("serve", path, *more)
+            self.assertEqual((code, out), (-signal.SIGINT, ""), first)
+            self.assertRegex(err, r"interrupted: serving, \d+ of \d+ tokens.*: there is no result\n$")
 
 
 if __name__ == "__main__":
