@@ -16,6 +16,7 @@
 
 #include "cli/commands.h"
 #include "cli/examples.h"
+#include "cli/work_in_hand.h"
 #include "core/error.h"
 #include "core/large_pages.h"
 #include "plait_version.h"
@@ -57,9 +58,11 @@ void keep_freed_memory() {
 #endif
 }
 
-/// Ctrl-C, or a batch system whose time is over: nothing half-written stays behind.
+/// Ctrl-C, or a batch system whose time is over: nothing half-written stays behind, and what was
+/// being done is said.
 void end_by(int signal) {
   plait::remove_unfinished_files();
+  plait::say_interrupted();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }

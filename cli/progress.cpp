@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/work_in_hand.h"
 #include "reports/terminal.h"
 
 namespace plait {
@@ -42,10 +43,12 @@ std::string spoken_duration(double seconds) {
 
 ProgressLine::ProgressLine(std::string what, std::chrono::milliseconds patience)
     : speaks_(begin_ + patience), terminal_(::isatty(STDERR_FILENO) == 1), what_(std::move(what)) {
+  take_in_hand(what_);
   if (terminal_) ticker_ = std::thread([this] { tick(); });
 }
 
 void ProgressLine::finish() {
+  take_in_hand("");
   if (!ticker_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -107,6 +110,7 @@ Watch ProgressLine::watch(std::string what) {
 void ProgressLine::say(std::size_t done, std::size_t all, const std::string& text) {
   const std::lock_guard lock(mutex_);
   line_ = fmt::format("{:>5} of {}  {}", done, all, text);
+  take_in_hand(fmt::format("{}{}{} of {} {}", what_, what_.empty() ? "" : ", ", done, all, text));
   if (terminal_ || Clock::now() < speaks_ || all == 0 || done * 10 / all == tenth_) return;
   tenth_ = done * 10 / all;
   speaks_ = Clock::now() + kApart;

@@ -94,6 +94,13 @@ bool is_told(const std::vector<std::string>& warnings, const std::string& path) 
   });
 }
 
+/// Whether the scenario says so itself, or has it by default.
+bool is_what_it_was(const ScenarioText& text, std::vector<Override> sets, std::size_t set) {
+  const std::string with = parse_scenario(text.text, text.file, sets).canonical_json;
+  sets.erase(sets.begin() + static_cast<std::ptrdiff_t>(set));
+  return parse_scenario(text.text, text.file, sets).canonical_json == with;
+}
+
 /// W002, unless W001 says it of the field. `scenario` has the prices, which are no part of --set.
 void warn_of_idle_sets(const RunCommandOptions& options, const ScenarioText& text,
                        const Scenario& scenario, Reported& out) {
@@ -106,7 +113,8 @@ void warn_of_idle_sets(const RunCommandOptions& options, const ScenarioText& tex
     if (i >= options.scenario.sets.size()) continue;
     if (is_told(out.report.run.warnings, canonical_path(sets[i].path))) continue;
     out.report.run.warnings.push_back(
-        fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
+        fmt::format("W002: --set {} changes nothing{}", options.scenario.sets[i],
+                    is_what_it_was(text, sets, i) ? ": it is what it was" : " in the result"));
   }
 }
 

@@ -11,7 +11,7 @@
 #include "cli/dialect_options.h"
 #include "cli/options.h"
 #include "cli/page.h"
-#include "cli/progress.h"
+#include "cli/search_clock.h"
 #include "cli/search_crew.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -63,43 +63,6 @@ class InterruptGuard {
  private:
   void (*before_int_)(int);
   void (*before_term_)(int);
-};
-
-/// How far it is: on a terminal from the first second on.
-class SearchClock {
- public:
-  void operator()(const SearchProgress& p) {
-    const bool is_next = p.simulated < last_ || p.memory_limit != memory_limit_;
-    if (is_next) begin_ = Clock::now(), first_ = p.simulated;
-    last_ = p.simulated, memory_limit_ = p.memory_limit;
-    std::string text = found_words(p);
-    if (p.simulated > first_) {
-      const double s = std::chrono::duration<double>(Clock::now() - begin_).count();
-      const double rate = static_cast<double>(p.simulated - first_) / s;
-      text += fmt::format(", {:.0f} simulated/s, at most {} left", rate,
-                          spoken_duration(static_cast<double>(p.left) / rate));
-    }
-    progress_.say(static_cast<std::size_t>(p.simulated),
-                  static_cast<std::size_t>(p.simulated + p.left), text);
-  }
-  void finish() { progress_.finish(); }
-
- private:
-  /// A point of the front is looked for below another's memory.
-  static std::string found_words(const SearchProgress& p) {
-    const std::string best = fmt::format("{:.4g} s", to_seconds(p.best).value);
-    if (p.memory_limit.value > 0) {
-      return fmt::format("front, up to {}: {}", human_bytes(p.memory_limit.value),
-                         p.best == 0 ? "none fits yet" : best);
-    }
-    return p.best == 0 ? "none fits yet" : "best " + best;
-  }
-
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin_ = Clock::now();
-  std::int64_t first_ = 0, last_ = 0;  // counts of the search that runs
-  Bytes memory_limit_;                 // of that
-  ProgressLine progress_{"enumerating layouts"};
 };
 
 /// A scenario's name as a part of a file's: it names no folder, and hides nothing.

@@ -1,146 +1,126 @@
 #include "prediction/cures.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 
-#include <optional>
-
-#include "core/error.h"
-#include "prediction/planned_step.h"
-#include "reports/report.h"
+#include "prediction/trials.h"
 
 namespace plait {
 namespace {
 
-/// A changed layout and how to ask for it.
-struct Change {
-  Strategy strategy;
-  Workload workload;
-  std::vector<Override> sets;
+/// Of changes that fit so many are simulated, and of those that do not, so many are tried in pairs.
+constexpr std::size_t kSimulated = 16, kPaired = 12;
+
+using Fields = std::set<std::string>;
+
+Fields fields_of(const Neighbour& n) {
+  Fields out;
+  for (const Override& set : n.sets) out.insert(set.path);
+  return out;
+}
+
+/// A neighbour, and what it needs.
+struct Planned {
+  Neighbour neighbour;
+  Trials::Peak peak;
 };
 
-Override set_to(const char* path, std::int64_t value) { return {path, fmt::format("{}", value)}; }
-
-void add_state_sharding(const Change& from, std::vector<Change>& out) {
-  const Strategy& s = from.strategy;
-  if (s.mesh.size_of(s.shard_axes()) > 1) {
-    for (int stage = s.zero_stage + 1; stage <= 3; ++stage) {
-      Change c = from;
-      c.strategy.zero_stage = stage;
-      c.sets.push_back(set_to("strategy.zero_stage", stage));
-      out.push_back(std::move(c));
-    }
+std::vector<Planned> planned(std::vector<Neighbour> neighbours, Trials& trials) {
+  const std::vector<Trials::Peak> peaks = trials.peaks(neighbours);
+  std::vector<Planned> out;
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    if (peaks[i].bytes > 0) out.push_back({std::move(neighbours[i]), peaks[i]});
   }
-  if (s.mesh.size_of(kTensorAxes) > 1 && !s.sequence_parallel) {
-    Change c = from;
-    c.strategy.sequence_parallel = true;
-    c.sets.push_back({"strategy.sequence_parallel", "true"});
-    out.push_back(std::move(c));
-  }
+  return out;
 }
 
-void add_less_activation(const Change& from, std::vector<Change>& out) {
-  for (std::int64_t b = from.workload.micro_batch / 2; b >= 1; b /= 2) {
-    Change c = from;
-    c.workload.micro_batch = b;
-    c.sets.push_back(set_to("workload.micro_batch", b));
-    out.push_back(std::move(c));
+/// Of each choice of fields the change that saves the most, where it saves anything.
+std::vector<Planned> most_saving(const std::vector<Planned>& all, std::int64_t now) {
+  std::map<Fields, Planned> least;
+  for (const Planned& p : all) {
+    if (p.peak.bytes >= now) continue;
+    const auto [at, is_new] = least.try_emplace(fields_of(p.neighbour), p);
+    if (!is_new && p.peak.bytes < at->second.peak.bytes) at->second = p;
   }
-  const RecomputeOptions& r = from.strategy.recompute;
-  const auto recompute = [&](Recompute kind, const char* name) {
-    Change c = from;
-    c.strategy.recompute = {kind, -1};
-    c.sets.push_back({"strategy.recompute", name});
-    out.push_back(std::move(c));
-  };
-  if (r.kind == Recompute::kNone) recompute(Recompute::kSelective, "selective");
-  if (r.kind != Recompute::kFull || r.layers >= 0 || r.every > 1)
-    recompute(Recompute::kFull, "full");
+  std::vector<Planned> out;
+  for (auto& [fields, p] : least) out.push_back(std::move(p));
+  std::ranges::stable_sort(out, {}, [](const Planned& p) { return p.peak.bytes; });
+  out.resize(std::min(out.size(), kPaired));
+  return out;
 }
 
-/// Ranks move from a data-parallel axis to tp or pp; tensor groups stay inside of a node.
-void add_model_sharding(const Change& from, std::int64_t node, std::vector<Change>& out) {
-  if (!from.strategy.pipeline.stage_tp.empty()) return;  // the list says what each stage has
-  const Mesh& mesh = from.strategy.mesh;
-  const Axis data = mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
-  for (const Axis axis : {Axis::kTp, Axis::kPp}) {
-    for (std::int64_t factor = 2; factor <= 8 && mesh[data] % factor == 0; factor *= 2) {
-      const bool tensor = axis == Axis::kTp;
-      const std::int64_t size = mesh.size_of(tensor ? kTensorAxes : AxisSet(axis)) * factor;
-      if (tensor && size > node) break;
-      Change c = from;
-      if (tensor) {
-        c.strategy.split_layers(size);
-      } else {
-        c.strategy.mesh[axis] = size;
+/// Each two of them once, unless both say one field.
+std::vector<Neighbour> pairs_of(const std::vector<Planned>& all) {
+  std::vector<Neighbour> out;
+  for (auto a = all.begin(); a != all.end(); ++a) {
+    const Fields fields = fields_of(a->neighbour);
+    for (auto b = std::next(a); b != all.end(); ++b) {
+      Neighbour both = a->neighbour;
+      for (const Override& set : b->neighbour.sets) {
+        if (!fields.contains(set.path)) both.sets.push_back(set);
       }
-      c.strategy.mesh[data] /= factor;
-      c.sets.push_back(set_to(tensor ? "strategy.tp" : "strategy.pp", size));
-      c.sets.push_back(
-          set_to(data == Axis::kDp ? "strategy.dp" : "strategy.fsdp", c.strategy.mesh[data]));
-      out.push_back(std::move(c));
+      const bool apart = both.sets.size() == a->neighbour.sets.size() + b->neighbour.sets.size();
+      if (apart) out.push_back(std::move(both));
     }
-  }
-}
-
-std::vector<Change> changes(const Change& from, const Cluster& cluster) {
-  std::vector<Change> out;
-  add_state_sharding(from, out);
-  add_less_activation(from, out);
-  add_model_sharding(from, cluster.devices_per_node, out);
-  return out;
-}
-
-/// Peak with the change, when it can be planned and fits.
-std::optional<std::int64_t> fitting_peak(const Scenario& s, const Change& c) {
-  try {
-    Scenario changed = s;
-    changed.workload = c.workload, changed.strategy = c.strategy;
-    const PlannedStep step = planned_step(changed);
-    const MemoryReport m =
-        summarize_memory(step.plan, s.cluster, memory_of(step, changed), node_of(step.plan, s));
-    if (m.fits) return m.peak_memory_bytes;
-  } catch (const InputError&) {
-    // This combination cannot be planned: no cure.
-  }
-  return std::nullopt;
-}
-
-std::vector<Cure> fitting(const Scenario& s, const std::vector<Change>& tried, std::size_t most) {
-  std::vector<Cure> out;
-  for (const Change& c : tried) {
-    if (out.size() == most) break;
-    if (const auto peak = fitting_peak(s, c)) out.push_back({c.sets, *peak});
   }
   return out;
 }
 
-bool same_field(const Change& a, const Change& b) {
-  for (const Override& x : a.sets) {
-    for (const Override& y : b.sets) {
-      if (&x != &y && x.path == y.path) return true;
-    }
-  }
-  return false;
+/// Those that fit, by what they need, most first: not more than are simulated.
+std::vector<Planned> fitting(std::vector<Planned> all) {
+  std::erase_if(all, [](const Planned& p) { return !p.peak.fits; });
+  std::ranges::stable_sort(all, std::ranges::greater{},
+                           [](const Planned& p) { return p.peak.bytes; });
+  all.resize(std::min(all.size(), kSimulated));
+  return all;
+}
+
+/// The fastest of each choice of fields; of choices that come to the same the one that says least.
+void keep_fastest(std::vector<Tried>& tried, std::size_t most) {
+  std::erase_if(tried, [](const Tried& t) { return !t.fits(); });
+  const auto result = [](const Tried& t) {
+    return std::pair(t.step_time_s(), t.outcome.report->memory.peak_memory_bytes);
+  };
+  std::ranges::stable_sort(
+      tried, {}, [&](const Tried& t) { return std::pair(result(t), t.neighbour->sets.size()); });
+  std::set<Fields> fields;
+  std::set<std::pair<double, std::int64_t>> results;
+  std::erase_if(tried, [&](const Tried& t) {
+    return results.size() == most || fields.contains(fields_of(*t.neighbour)) ||
+           !results.insert(result(t)).second || !fields.insert(fields_of(*t.neighbour)).second;
+  });
 }
 
 }  // namespace
 
-std::vector<Cure> cures(const Scenario& scenario, std::size_t most) {
-  const std::vector<Change> single =
-      changes({scenario.strategy, scenario.workload, {}}, scenario.cluster);
-  std::vector<Cure> out = fitting(scenario, single, most);
-  if (!out.empty()) return out;
-  std::vector<Change> pairs;
-  for (const Change& first : single) {
-    for (Change& second : changes(first, scenario.cluster)) {
-      const Change added{{},
-                         {},
-                         {second.sets.begin() + static_cast<std::ptrdiff_t>(first.sets.size()),
-                          second.sets.end()}};
-      if (!same_field(first, added)) pairs.push_back(std::move(second));
-    }
+std::vector<Cure> cures(const ScenarioText& text, const std::vector<Override>& sets,
+                        const Scenario& scenario, std::int64_t peak_memory_bytes,
+                        Evaluator& evaluator, int jobs, const Watch& watch, std::size_t most) {
+  Trials trials(text, sets, evaluator, jobs, watch);
+  const std::vector<Planned> single = planned(neighbours(scenario), trials);
+  std::vector<Planned> fit = fitting(single);
+  if (fit.empty()) {
+    fit = fitting(planned(pairs_of(most_saving(single, peak_memory_bytes)), trials));
   }
-  return fitting(scenario, pairs, most);
+  std::vector<const Neighbour*> asked;
+  for (const Planned& p : fit) asked.push_back(&p.neighbour);
+  const bool sketched = may_sketch(scenario);
+  std::vector<Tried> tried = trials.run(asked, sketched);
+  keep_fastest(tried, most);
+  if (sketched && !tried.empty()) {
+    asked.clear();
+    for (const Tried& t : tried) asked.push_back(t.neighbour);
+    tried = trials.run(asked, false);
+    keep_fastest(tried, most);
+  }
+  std::vector<Cure> out;
+  for (const Tried& t : tried) {
+    out.push_back({made_by(t), t.step_time_s(), t.outcome.report->memory.peak_memory_bytes});
+  }
+  return out;
 }
 
 }  // namespace plait

@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::int64_t kSpansOfOneOfMany = 60'000;
 
-/// True for what load_scenario throws when the axes do not multiply to the number of devices.
-bool is_world_mismatch(const InputError& error) {
-  return error.text().code == "S001" || error.text().code == "S002";
-}
-
 Outcome refused(const InputError& error, std::optional<Override> filled) {
   if (!is_of_one_row(error)) throw InputError(error);
   return {std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem),
@@ -54,8 +49,7 @@ std::vector<std::string> Evaluator::idle_prices() const {
   return plait::idle_prices(prices_, devices);
 }
 
-Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>& sets) {
-  Scenario s = parse_scenario(variant.scenario->text, variant.scenario->file, sets);
+Outcome Evaluator::predicted(const Variant& variant, Scenario s) {
   price(s);
   const RunFacts facts = run_facts(s, command_line_);
   if (variant.timeline_label.empty()) {
@@ -68,19 +62,12 @@ Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>
 }
 
 Outcome Evaluator::operator()(const Variant& variant) {
+  const ScenarioText& text = *variant.scenario;
   std::optional<Override> filled;
   try {
-    return predicted(variant, variant.sets);
-  } catch (const InputError& error) {
-    if (is_world_mismatch(error) && variant.may_fill) {
-      filled = filling_axis(variant.scenario->text, variant.scenario->file, variant.sets);
-    }
-    if (!filled) return refused(error, std::nullopt);
-  }
-  std::vector<Override> sets = variant.sets;
-  sets.push_back(*filled);
-  try {
-    Outcome out = predicted(variant, sets);
+    Scenario s = variant.may_fill ? parse_filled(text, variant.sets, filled)
+                                  : parse_scenario(text.text, text.file, variant.sets);
+    Outcome out = predicted(variant, std::move(s));
     out.filled = filled;
     return out;
   } catch (const InputError& error) {

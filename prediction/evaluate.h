@@ -12,15 +12,11 @@
 
 #include "core/error.h"
 #include "costmodel/costmodel.h"
+#include "prediction/scenario_text.h"
 #include "reports/report.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
-
-/// A scenario file, read once.
-struct ScenarioText {
-  std::string file, text;
-};
 
 /// One prediction to be made.
 struct Variant {
@@ -60,7 +56,7 @@ class Evaluator {
 
  private:
   void price(Scenario& scenario);
-  Outcome predicted(const Variant& variant, const std::vector<Override>& sets);
+  Outcome predicted(const Variant& variant, Scenario scenario);
   CostModel costs(const Scenario& scenario);
 
   std::string command_line_;

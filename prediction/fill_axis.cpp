@@ -1,7 +1,9 @@
 #include "prediction/fill_axis.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "core/error.h"
 #include "scenarios/overrides.h"
 
 namespace plait {
@@ -25,6 +27,11 @@ std::optional<std::int64_t> filling_size(Axis axis, const WrittenSizes& sizes) {
   return left;
 }
 
+/// True for what load_scenario throws when the axes do not multiply to the number of devices.
+bool is_world_mismatch(const InputError& error) {
+  return error.text().code == "S001" || error.text().code == "S002";
+}
+
 }  // namespace
 
 std::optional<Override> filling_axis(const std::string& text, const std::string& file,
@@ -43,6 +50,18 @@ std::optional<Override> filling_axis(const std::string& text, const std::string&
     }
   }
   return std::nullopt;
+}
+
+Scenario parse_filled(const ScenarioText& text, std::vector<Override> overrides,
+                      std::optional<Override>& filled) {
+  try {
+    return parse_scenario(text.text, text.file, overrides);
+  } catch (const InputError& error) {
+    if (is_world_mismatch(error)) filled = filling_axis(text.text, text.file, overrides);
+    if (!filled) throw;
+  }
+  overrides.push_back(*filled);
+  return parse_scenario(text.text, text.file, overrides);
 }
 
 }  // namespace plait

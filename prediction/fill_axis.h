@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "prediction/scenario_text.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
@@ -16,5 +17,10 @@ namespace plait {
 /// parse_scenario does for what else is wrong.
 std::optional<Override> filling_axis(const std::string& text, const std::string& file,
                                      const std::vector<Override>& overrides);
+
+/// The scenario with `overrides`; where its devices are too few or too many, with the axis that
+/// fills them too, which `filled` is told. Throws as parse_scenario does.
+Scenario parse_filled(const ScenarioText& text, std::vector<Override> overrides,
+                      std::optional<Override>& filled);
 
 }  // namespace plait

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -112,6 +113,27 @@ std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
     if (equals == std::string::npos) continue;
     if (std::ranges::find(devices, text.substr(0, equals)) != devices.end()) continue;
     out.push_back(fmt::format("W001: --price {} has no effect: no machine has such devices", text));
+  }
+  return out;
+}
+
+std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
+                                       const std::vector<const Scenario*>& machines) {
+  std::map<double, std::vector<std::string>> devices;  // by the price that does not name them
+  for (const Scenario* machine : machines) {
+    for (const std::string& device : kinds_of_devices(machine->cluster)) {
+      const auto names = [&device](const std::string& p) { return p.starts_with(device + "="); };
+      std::vector<std::string>& same = devices[machine->price_per_device_hour];
+      const bool told = std::ranges::count(same, device) > 0;
+      if (!told && std::ranges::none_of(prices, names)) same.push_back(device);
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [price, same] : devices) {
+    if (price <= 0 || same.size() < 2) continue;
+    out.push_back(
+        fmt::format("W026: {} have one price, {:g} an hour: --price {}=PRICE gives each its own",
+                    fmt::join(same, " and "), price, fmt::join(same, "=PRICE,")));
   }
   return out;
 }

@@ -25,6 +25,11 @@ void require_prices(const std::vector<std::string>& prices, std::vector<std::str
 std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
                                      const std::vector<std::string>& devices);
 
+/// W026 where machines with different devices have one price, and nothing says of which device it
+/// is. Their own prices are known.
+std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
+                                       const std::vector<const Scenario*>& machines);
+
 /// All of it, for a scenario alone: its price, and its warnings.
 void set_price(const std::vector<std::string>& prices, Scenario& scenario);
 

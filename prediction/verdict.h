@@ -1,10 +1,7 @@
 #pragma once
 // Whether a scenario can be run and fits: all that is known of it without a simulation.
 
-#include <vector>
-
 #include "prediction/planned_step.h"
-#include "reports/changes.h"
 #include "reports/report.h"
 
 namespace plait {
@@ -12,7 +9,6 @@ namespace plait {
 struct Verdict {
   PlannedStep step;
   MemoryReport memory;
-  std::vector<Cure> cures;  // where it does not fit
 };
 
 /// Throws InputError for what cannot be planned, or run on its machine.

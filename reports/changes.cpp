@@ -10,14 +10,6 @@
 namespace plait {
 namespace {
 
-/// Columns of the longest of their set_options().
-template <class Changed>
-int set_options_width(const std::vector<Changed>& changes) {
-  int out = 0;
-  for (const Changed& c : changes) out = std::max(out, display_width(set_options(c.sets)));
-  return out;
-}
-
 nlohmann::ordered_json sets_json(const Assignments& sets) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const Override& set : sets) out[set.path] = set.value;
@@ -45,7 +37,9 @@ constexpr int kTimeWidth = 10, kChangeWidth = 9, kMemoryWidth = 11;
 std::vector<Line> improvement_lines(const Improvements& found, double step_time_s) {
   std::vector<Line> out = {{},
                            {{"changes of the layout that help most, each by itself", Ink::kBold}}};
-  const int width = set_options_width(found.best);
+  int width = 0;  // columns of the longest
+  for (const Improvement& i : found.best)
+    width = std::max(width, display_width(set_options(i.sets)));
   for (const Improvement& i : found.best) {
     const double change = i.report.step_time_s / step_time_s - 1;
     out.push_back({{"  " + pad_right(set_options(i.sets), width)},
@@ -61,24 +55,41 @@ std::vector<Line> improvement_lines(const Improvements& found, double step_time_
   return out;
 }
 
+constexpr const char* kWholeGradients =
+    "strategy.fsdp_options.no_sync keeps gradients whole until the last microbatch: never shards "
+    "their sums";
+
+bool sums_shards(const Cure& c) {
+  return std::ranges::count(c.sets, "strategy.fsdp_options.no_sync", &Override::path) > 0;
+}
+
 }  // namespace
 
 nlohmann::ordered_json cures_json(const std::vector<Cure>& cures) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const Cure& c : cures) {
-    out.push_back({{"set", sets_json(c.sets)}, {"peak_memory_bytes", c.peak_memory_bytes}});
+    out.push_back({{"set", sets_json(c.sets)},
+                   {"step_time_s", c.step_time_s},
+                   {"peak_memory_bytes", c.peak_memory_bytes}});
   }
   return out;
 }
 
 std::vector<Line> cure_lines(const std::vector<Cure>& cures) {
-  std::vector<Line> out = {{}, {{"smallest changes that fit", Ink::kBold}}};
-  const int width = set_options_width(cures);
+  std::vector<Line> out = {{}, {{"smallest changes that fit, the fastest first", Ink::kBold}}};
   for (const Cure& c : cures) {
-    out.push_back({{"  " + pad_right(set_options(c.sets), width)},
-                   {pad_left(human_bytes(c.peak_memory_bytes), 10)}});
+    out.push_back({{pad_left(human_time(c.step_time_s), kTimeWidth)},
+                   {pad_left(human_bytes(c.peak_memory_bytes), kMemoryWidth)},
+                   {"  " + set_options(c.sets)}});
   }
-  if (cures.empty()) out.push_back({{"  none found: use more or larger devices"}});
+  if (std::ranges::any_of(cures, sums_shards)) {
+    out.push_back({{std::string("  ") + kWholeGradients, Ink::kDim}});
+  }
+  if (cures.empty()) {
+    out.push_back(
+        {{"  none found, alone or in pairs: plait search tries all layouts; else use more "
+          "or larger devices"}});
+  }
   return out;
 }
 

@@ -15,8 +15,9 @@ namespace plait {
 
 /// Changes of the scenario that go together, with which it fits.
 struct Cure {
-  Assignments sets;                    // as --set takes them
-  std::int64_t peak_memory_bytes = 0;  // of the fullest rank, with the change
+  Assignments sets;                    // as --set takes them, with the size that gave way
+  double step_time_s = 0;              // with the change
+  std::int64_t peak_memory_bytes = 0;  // of the fullest rank, likewise
 };
 
 /// A scenario with one decision changed, which fits and is faster.
@@ -37,7 +38,7 @@ struct Changes {
   Improvements improvements;  // where it does
 };
 
-/// [{"set": {"strategy.zero_stage": "3"}, "peak_memory_bytes": ...}, ...]
+/// [{"set": {"strategy.zero_stage": "3"}, "step_time_s": ..., "peak_memory_bytes": ...}, ...]
 nlohmann::ordered_json cures_json(const std::vector<Cure>& cures);
 std::vector<Line> cure_lines(const std::vector<Cure>& cures);
 

@@ -153,6 +153,20 @@ double time_per_token_difference(const Report& report, const Report& reference) 
   return report.tokens_per_s > 0 ? reference.tokens_per_s / report.tokens_per_s - 1 : 0;
 }
 
+std::string half_squares_words(const std::vector<const Report*>& reports) {
+  std::vector<double> halves;
+  for (const Report* r : reports) {
+    if (r->counts_whole_squares()) halves.push_back(r->mfu_of_half_squares);
+  }
+  if (halves.empty()) return "";
+  const auto [least, most] = std::ranges::minmax(halves);
+  std::string range = human_percent(least);
+  if (human_percent(most) != range) range += " to " + human_percent(most);
+  return "MFU counts whole squares of causal attention; where half of each counts, as kernels "
+         "compute it, it is " +
+         range;
+}
+
 std::string comparison_text(const std::vector<ComparedScenario>& candidates,
                             const TerminalStyle& style) {
   const std::optional<std::size_t> first = reference_of(candidates);
@@ -168,6 +182,9 @@ std::string comparison_text(const std::vector<ComparedScenario>& candidates,
   if (const std::string sizes = sizes_of(reports); !sizes.empty()) {
     lines.emplace_back();
     lines.push_back({{sizes, Ink::kBold}});
+  }
+  for (std::string& part : wrap(half_squares_words(reports), style.width)) {
+    if (!part.empty()) lines.push_back({{std::move(part), Ink::kDim}});
   }
   if (reports.size() == 2 && candidates.size() == 2) {
     for (Line& l : difference_lines(*reports[0], *reports[1])) lines.push_back(std::move(l));

@@ -162,6 +162,10 @@ struct Report {
   /// MFU where of each causal square the half below the diagonal counts; 0: without such squares,
   /// or with documents.
   double mfu_of_half_squares = 0;
+  /// That is so much less that tables and pages say both.
+  bool counts_whole_squares() const {
+    return mfu_of_half_squares > 0 && mfu_of_half_squares < 0.8 * mfu;
+  }
   double peak_flops_per_gpu_tflops = 0;  // dense, for `peak_flops_dtype`; mean of the devices
   std::string peak_flops_dtype;
   std::vector<ReportShare> breakdown, critical_path;

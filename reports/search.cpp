@@ -314,6 +314,10 @@ std::string search_json(const SearchReport& s) {
     out["front_complete"] = !s.front_cut && s.not_begun == 0;
   }
   out["as_written"] = s.own ? tree_of(*s.own) : Tree(nullptr);
+  if (s.own_refused) {
+    out["as_written_refused"] = {{"code", s.own_refused->code},
+                                 {"problem", s.own_refused->problem}};
+  }
   out["rule_of_thumb"] = s.rule_of_thumb ? tree_of(*s.rule_of_thumb) : Tree(nullptr);
   return json_text(out);
 }

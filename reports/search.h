@@ -53,6 +53,7 @@ struct SearchReport {
   RunFacts run;
   std::vector<SearchRow> best;                  // best first
   std::optional<SearchRow> own, rule_of_thumb;  // what the scenario says itself; the guides
+  std::optional<InputError::Text> own_refused;  // why there is no `own`, where it is asked for
   std::string framework;                        // by whose profile fields are limited; "": none are
   std::vector<SearchLimit> limits;
   std::vector<SearchRow> front;  // pareto_front of all, if asked for

@@ -91,6 +91,25 @@ std::string interruption_of(const SearchReport& s) {
   return fmt::format("INTERRUPTED: {}", fmt::join(missing, ", "));
 }
 
+/// What MFU counts, of all rows.
+std::string squares_of(const SearchReport& s) {
+  std::vector<const Report*> reports;
+  for (const std::vector<SearchRow>* rows : {&s.best, &s.front}) {
+    for (const SearchRow& row : *rows) reports.push_back(&row.report);
+  }
+  for (const std::optional<SearchRow>* row : {&s.own, &s.rule_of_thumb}) {
+    if (*row) reports.push_back(&(*row)->report);
+  }
+  return half_squares_words(reports);
+}
+
+/// Why there is no row of the scenario itself.
+std::string as_written_of(const SearchReport& s) {
+  if (!s.own_refused) return "";
+  return fmt::format("as written it cannot be planned: {}, {}", s.own_refused->code,
+                     s.own_refused->problem);
+}
+
 /// Where steps are of different batches.
 std::string batches_of(const SearchReport& s) {
   const auto alike = [&s](const SearchRow& row) {
@@ -107,7 +126,7 @@ std::vector<Line> search_notes(const SearchReport& s, int width) {
   for (std::string& part : wrap(interruption_of(s), width)) {
     if (!part.empty()) out.push_back({{std::move(part), Ink::kBad}});
   }
-  std::vector<std::string> notes = {limits_of(s), batches_of(s)};
+  std::vector<std::string> notes = {limits_of(s), batches_of(s), squares_of(s), as_written_of(s)};
   if (s.flow_asked) {
     notes.emplace_back(
         "simulated with the analytic network, not with the flows that are asked for");

@@ -44,8 +44,7 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                  {human_percent(r.hfu), Ink::kBold},
                  {fmt::format("   of the dense {} peak, {} TFLOP/s", r.peak_flops_dtype,
                               human_number(r.peak_flops_per_gpu_tflops))}});
-  const bool half_is_less = r.mfu_of_half_squares > 0 && r.mfu_of_half_squares < 0.8 * r.mfu;
-  if (half_is_less) {
+  if (r.counts_whole_squares()) {
     append(out, labelled_lines("",
                                fmt::format("{} for the model where half of each causal square "
                                            "counts, as attention kernels compute it",

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "core/json.h"
 #include "plan/schedule.h"
 #include "scenarios/placement.h"
+#include "search/offers.h"
 #include "search/space.h"
 
 namespace plait {
@@ -15,6 +19,8 @@ class Neighbours {
   explicit Neighbours(const Scenario& s)
       : s_(s.strategy),
         w_(s.workload),
+        offers_(offers_of(s)),
+        may_offload_(s.framework.empty() || has_offer("strategy.offload.optimizer")),
         has_experts_(s.model.experts > 0),
         by_op_(recomputes(Recompute::kOps, s.model, s.workload, s.strategy)),
         in_order_(s.placement.empty()) {}
@@ -29,20 +35,27 @@ class Neighbours {
     overlap();
     dispatch();
     placement();
+    summing();
+    offload();
     return std::move(out_);
   }
 
  private:
   void add(const char* decision, std::vector<Override> sets) {
-    out_.push_back({decision, std::move(sets)});
+    if (are_offered(offers_, sets)) out_.push_back({decision, std::move(sets)});
+  }
+  bool has_offer(std::string_view path) const {
+    return std::ranges::find(offers_, path, &FrameworkOffer::path) != offers_.end();
   }
   std::int64_t size(Axis a) const { return s_.mesh[a]; }
   static Override set(const char* path, std::int64_t value) {
     return {path, fmt::format("{}", value)};
   }
 
-  void resize(const char* decision, const char* path, std::int64_t now, std::int64_t least = 1) {
-    for (std::int64_t more = 2 * now; more <= 4 * now; more *= 2) add(decision, {set(path, more)});
+  void resize(const char* decision, const char* path, std::int64_t now, std::int64_t least = 1,
+              std::int64_t times = 4) {
+    for (std::int64_t more = 2 * now; more <= times * now; more *= 2)
+      add(decision, {set(path, more)});
     for (std::int64_t less = now; less % 2 == 0 && less / 2 >= least;) {
       add(decision, {set(path, less /= 2)});
     }
@@ -65,7 +78,8 @@ class Neighbours {
     if (pp % 2 == 0) add("split", {set("strategy.tp", 2 * tp), set("strategy.pp", pp / 2)});
     if (tp % 2 == 0) add("split", {set("strategy.tp", tp / 2), set("strategy.pp", 2 * pp)});
     resize("split", "strategy.cp", s_.mesh.size_of(kContextAxes));
-    if (has_experts_) resize("split", "strategy.ep", size(Axis::kEp));
+    constexpr std::int64_t kTimesAsMany = 8;  // experts are many, and groups of them large
+    if (has_experts_) resize("split", "strategy.ep", size(Axis::kEp), 1, kTimesAsMany);
   }
 
   void schedule() {
@@ -143,13 +157,38 @@ class Neighbours {
     add("placement", {{"placement.order", kStagesWithinReplicas}});
   }
 
+  /// Where gradients add up whole over a step's microbatches, though they are to be sharded.
+  bool sums_whole() const { return s_.fsdp.sums_whole(s_.zero_stage, size(Axis::kPp)); }
+  void summing() {
+    const std::int64_t microbatches = w_.global_batch / (s_.replicas() * w_.micro_batch);
+    if (microbatches > 1 && sums_whole()) {
+      add("summing", {{"strategy.fsdp_options.no_sync", "never"}});
+    }
+  }
+
+  /// Of the optimizer, and of parameters where the framework has both together. Gradients leave the
+  /// device as shards.
+  void offload() {
+    const bool together = has_offer("strategy.offload.parameters");
+    const bool now = s_.offload.optimizer != Offload::kNone;
+    if (!now && (!may_offload_ || (together && s_.zero_stage < 3))) return;
+    const char* where = now ? "none" : "cpu";
+    std::vector<Override> sets = {{"strategy.offload.optimizer", where}};
+    if (together || (now && s_.offload.parameters != Offload::kNone)) {
+      sets.push_back({"strategy.offload.parameters", where});
+    }
+    if (!now && sums_whole()) sets.push_back({"strategy.fsdp_options.no_sync", "never"});
+    add("offload", std::move(sets));
+  }
+
   void toggle(const char* decision, const char* path, bool now) {
     add(decision, {{path, json_bool(!now)}});
   }
 
   const Strategy& s_;
   const Workload& w_;
-  bool has_experts_, by_op_, in_order_;
+  std::vector<FrameworkOffer> offers_;
+  bool may_offload_, has_experts_, by_op_, in_order_;
   std::vector<Neighbour> out_;
 };
 

@@ -12,6 +12,7 @@
 #include "plan/require_hybrid.h"
 #include "scenarios/fields.h"
 #include "search/layer_kinds.h"
+#include "search/offers.h"
 
 namespace plait {
 namespace {
@@ -219,13 +220,11 @@ bool is_idle(const std::string& path, const Scenario& s) {
   return path == "strategy.sequence_parallel" && s.strategy.mesh.size_of(kTensorAxes) == 1;
 }
 
-/// Of the framework, with what the scenario says itself.
+/// Of the framework, of fields that are searched, with what the scenario says itself.
 std::vector<FrameworkOffer> all_offers(const OpenScenario& open) {
-  const Framework* framework = find_framework(open.scenario.framework);
-  if (framework == nullptr) return {};
-  std::vector<FrameworkOffer> out = framework->offers;
-  std::erase_if(out, [&open](const FrameworkOffer& offer) {
-    return offer.of_mixtures && open.scenario.model.experts == 0;
+  std::vector<FrameworkOffer> out = offers_of(open.scenario);
+  std::erase_if(out, [](const FrameworkOffer& offer) {
+    return std::ranges::find(knobs(), offer.path, &Knob::path) == knobs().end();
   });
   const auto said = said_in(open);
   for (FrameworkOffer& offer : out) {

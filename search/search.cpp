@@ -25,6 +25,8 @@ constexpr Rounds kWalks = {.first = 16, .usual = 256};
 constexpr std::chrono::milliseconds kBetweenReports{200};
 /// Layouts that are bounded before it is asked whether to stop.
 constexpr std::size_t kBoundsBetweenLooks = std::size_t{1} << 18;
+/// Of what is not bounded: a bound of any layout.
+constexpr Answer kNothingKnown = {.step = 0, .memory = 0, .room = 0};
 
 }  // namespace
 
@@ -188,7 +190,8 @@ class Run {
       const auto number = number_of(guess);
       if (!number || s_.known_.contains(*number)) continue;
       const Answer& bound = s_.bounds_[*number];
-      if (!bound.refused() && bound.step <= limit()) round.push_back({bound.step, *number});
+      const bool open = !bound.refused() && bound.memory <= capacity().value;
+      if (open && bound.step <= limit()) round.push_back({bound.step, *number});
     }
     if (!round.empty()) simulate(round);
     return std::ssize(round);
@@ -218,9 +221,10 @@ class Run {
   }
   /// How much faster than `step` what is left may be.
   double gap_to(SimTime step) const {
-    if (step == std::numeric_limits<SimTime>::max()) return std::numeric_limits<double>::infinity();
-    const auto least = static_cast<double>(left_.first().bound);
-    return std::max(0.0, 1 - least / static_cast<double>(step));
+    const SimTime least = left_.first().bound;
+    const bool found = step != std::numeric_limits<SimTime>::max();
+    if (!found || least == kNothingKnown.step) return std::numeric_limits<double>::infinity();
+    return std::max(0.0, 1 - static_cast<double>(least) / static_cast<double>(step));
   }
   void list_unbounded() {
     for (std::uint32_t i = 0; i < s_.bounds_.size(); ++i) {
@@ -240,25 +244,29 @@ class Run {
 Searcher::Searcher(const SearchWork& work, Crew& crew, SearchEars ears)
     : work_(work), crew_(crew), ears_(std::move(ears)) {}
 
-bool Searcher::bound_all(const std::atomic<bool>* stop) {
+void Searcher::bound_all(const std::atomic<bool>* stop, const ProgressOfSearch& progress) {
   const std::size_t all = work_.layouts().size();
   if (bounds_.size() != all) bounds_ = Answers(all), walked_.assign(all, 0);
   for (; bounded_ < all; bounded_ = std::min(all, bounded_ + kBoundsBetweenLooks)) {
-    if (stop != nullptr && *stop) return false;
+    if (stop != nullptr && *stop) {
+      std::fill(bounds_.begin() + static_cast<std::ptrdiff_t>(bounded_), bounds_.end(),
+                kNothingKnown);
+      return;
+    }
+    if (progress && bounded_ > 0) {
+      progress({.bounded = static_cast<std::int64_t>(bounded_),
+                .layouts = static_cast<std::int64_t>(all)});
+    }
     Question q;
     q.layouts.resize(std::min(all - bounded_, kBoundsBetweenLooks));
     std::iota(q.layouts.begin(), q.layouts.end(), static_cast<std::uint32_t>(bounded_));
     crew_.ask(q, std::span(bounds_).subspan(bounded_, q.layouts.size()), {});
   }
-  return true;
 }
 
 SearchResult Searcher::run(const SearchOptions& options) {
-  if (bound_all(options.stop)) return Run(*this, options).run();
-  SearchResult out;
-  out.certificate.considered = out.certificate.open = std::ssize(work_.layouts());
-  out.certificate.gap = out.certificate.gap_of_last = std::numeric_limits<double>::infinity();
-  return out;
+  bound_all(options.stop, options.progress);
+  return Run(*this, options).run();
 }
 
 SearchResult search(const Scenario& scenario, const CostModel& costs, const Space& space,

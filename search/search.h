@@ -19,13 +19,16 @@
 
 namespace plait {
 
-/// How far a search is.
+/// How far a search is. Layouts are bounded first: `bounded` of `layouts`; then both are 0.
 struct SearchProgress {
+  std::int64_t bounded = 0, layouts = 0;
   std::int64_t simulated = 0;
-  std::int64_t left = 0;  // at most: each improvement leaves less to do
-  SimTime best = 0;       // step time; 0: nothing yet
-  Bytes memory_limit;     // as the search's options have it
+  std::int64_t left = 0;    // at most: each improvement leaves less to do
+  SimTime best = 0;         // step time; 0: nothing yet
+  Bytes memory_limit = {};  // as the search's options have it
 };
+
+using ProgressOfSearch = std::function<void(const SearchProgress&)>;
 
 struct SearchOptions {
   std::size_t best = 10;    // how many layouts to find
@@ -37,7 +40,7 @@ struct SearchOptions {
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   const std::atomic<bool>* stop = nullptr;  // set: the same, at once
   /// Called between rounds, a few times a second at most.
-  std::function<void(const SearchProgress&)> progress = {};
+  ProgressOfSearch progress = {};
   /// Layouts that are thought to be good: a search that ends early simulates them too, beyond the
   /// budget, rather than answer with worse ones.
   std::function<std::vector<Layout>()> guesses = {};
@@ -61,7 +64,7 @@ struct Certificate {
   std::int64_t simulated = 0;  // whatever came of it, but for those that are refused
   std::int64_t open = 0;       // not decided: out of budget, or stopped
   /// How much faster than the best found an undecided layout could be: 0.05 is 5 %. 0: proven;
-  /// infinite: none was found.
+  /// infinite: none was found, or not all are bounded.
   double gap = 0;
   /// The same of the last of those that were found.
   double gap_of_last = 0;
@@ -99,8 +102,9 @@ class Searcher {
   /// The crew's work is `work`.
   Searcher(const SearchWork& work, Crew& crew, SearchEars ears = {});
 
-  /// Bounds all layouts, with which the first search begins. False where it was stopped before.
-  bool bound_all(const std::atomic<bool>* stop);
+  /// Bounds all layouts, with which the first search begins. Where it is stopped before, nothing is
+  /// known of the others.
+  void bound_all(const std::atomic<bool>* stop, const ProgressOfSearch& progress = {});
   /// Who hears of simulations from now on.
   void tell(SearchEars ears) { ears_ = std::move(ears); }
   /// What is known of a layout from elsewhere: it will not be simulated.

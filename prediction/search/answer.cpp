@@ -82,7 +82,7 @@ std::vector<Ranked> search_machines(const SearchQuestion& q, const Machines& mac
   std::uint32_t i = 0;
   for (; i < studies.size() && !control.stop; ++i) {
     Study& study = *studies[i];
-    study.prepare(control.crews, control.stop);
+    study.prepare(control.crews, control.stop, control.progress);
     std::vector<Found> found;
     const bool ahead = i + 1 < studies.size() && control.crews.may_look_ahead();
     in_parallel(ahead ? 2 : 1, q.jobs, [&](std::size_t which) {
@@ -113,7 +113,7 @@ void report_rows(const SearchQuestion& q, const Machines& machines, const std::v
       longest_first(best.size(), [&](std::size_t i) { return calls_of(best[i]); });
   in_parallel(best.size() + 2, q.jobs, [&](std::size_t i) {
     if (i == 0) out.rule_of_thumb = guided.guides();  // which are to be simulated
-    if (i == 1 && machines.as_written) out.own = machines.as_written->own();
+    if (i == 1 && machines.as_written) out.own = machines.as_written->own(out.own_refused);
     if (i < 2) return;
     const std::size_t row = order[i - 2];
     rows[row] = machines.studies[best[row].study]->row(best[row].found);

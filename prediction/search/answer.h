@@ -15,7 +15,7 @@ namespace plait {
 struct SearchControl {
   const Crews& crews;
   const std::atomic<bool>& stop;
-  std::function<void(const SearchProgress&)> progress;
+  ProgressOfSearch progress;
 };
 
 /// Searches the machines. `report` is told the counts, the front and whether it came to its end.

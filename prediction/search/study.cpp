@@ -31,12 +31,14 @@ std::string words_of(const Layout& layout, const Scenario& s) {
   return out + fmt::format(", micro-batch {}", layout.micro_batch);
 }
 
-/// Nothing where it is no layout of this machine, or cannot be planned (S codes).
-std::optional<Scenario> as_written(const SearchQuestion& q, const std::vector<Override>& sets) {
+/// Nothing where it is no layout of this machine, or cannot be planned (S codes): `refused`.
+std::optional<Scenario> as_written(const SearchQuestion& q, const std::vector<Override>& sets,
+                                   std::optional<InputError::Text>& refused) {
   try {
     return parse_scenario(q.text, q.file, sets);
   } catch (const InputError& error) {
     if (!error.text().code.starts_with('S')) throw;
+    refused = error.text();
     return std::nullopt;
   }
 }
@@ -89,7 +91,7 @@ Study::Study(const SearchQuestion& q, Assignments machine)
     open_.scenario.training->tokens = q.tokens;
   }
   costs_ = costs_of(open_.scenario);
-  if (!open_.leaves_open()) own_ = as_written(q, sets);
+  if (!open_.leaves_open()) own_ = as_written(q, sets, own_refused_);
 }
 
 std::vector<std::string> Study::warnings() const {
@@ -137,12 +139,13 @@ bool Study::follow(const std::function<bool(SearchWork&)>& answer) {
   return more;
 }
 
-void Study::prepare(const Crews& crews, const std::atomic<bool>& stop) {
+void Study::prepare(const Crews& crews, const std::atomic<bool>& stop,
+                    const ProgressOfSearch& progress) {
   if (searcher_ != nullptr) return;
   begin();
   crew_ = crews.crew(*work_, question_.jobs);
   searcher_ = std::make_unique<Searcher>(*work_, *crew_);
-  searcher_->bound_all(&stop);
+  searcher_->bound_all(&stop, progress);
 }
 
 void Study::end() { searcher_.reset(), crew_.reset(), work_.reset(); }
@@ -184,12 +187,14 @@ void Study::add_refusals(const SearchResult& result, SearchReport& out) const {
   }
 }
 
-std::optional<SearchRow> Study::own() const {
+std::optional<SearchRow> Study::own(std::optional<InputError::Text>& refused) const {
+  refused = own_refused_;
   if (!own_) return std::nullopt;
   const Strategy& s = own_->strategy;
   try {
     return row(layout_of(s, own_->workload), 0, s.pipeline);
-  } catch (const InputError&) {
+  } catch (const InputError& error) {
+    refused = error.text();
     return std::nullopt;
   }
 }

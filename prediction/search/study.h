@@ -51,14 +51,15 @@ class Study {
   /// What to listen to while it runs, and how to end it early.
   struct Session {
     const std::atomic<bool>& stop;
-    std::function<void(const SearchProgress&)> progress;
+    ProgressOfSearch progress;
     SearchEars ears;
     std::vector<std::pair<std::uint32_t, Answer>> known;
     SimTime slowest = std::numeric_limits<SimTime>::max();  // that is looked for
   };
   /// Makes its layouts and bounds them, which needs nothing that other searches find. Again, it
   /// does nothing.
-  void prepare(const Crews& crews, const std::atomic<bool>& stop);
+  void prepare(const Crews& crews, const std::atomic<bool>& stop,
+               const ProgressOfSearch& progress = {});
   /// The leader's part, once it is prepared: the best, fastest first. `out` is told the counts and
   /// the front.
   std::vector<Found> run(const Session& session, SearchReport& out);
@@ -70,8 +71,9 @@ class Study {
   SearchRow row(const Found& found) const {
     return row(found.layout, found.bound, {}, found.step.get());
   }
-  /// Of the scenario as it is written; nothing where it leaves fields open, or cannot be planned.
-  std::optional<SearchRow> own() const;
+  /// Of the scenario as it is written; nothing where it leaves fields open, or cannot be planned,
+  /// of which `refused` is told.
+  std::optional<SearchRow> own(std::optional<InputError::Text>& refused) const;
   /// Of what the guides say; nothing where they have no answer.
   std::optional<SearchRow> guides() const;
 
@@ -93,6 +95,7 @@ class Study {
   Space space_;
   CostModel costs_;
   std::optional<Scenario> own_;
+  std::optional<InputError::Text> own_refused_;  // where there is none
   // While it is searched:
   std::unique_ptr<SearchWork> work_;
   std::unique_ptr<Crew> crew_;

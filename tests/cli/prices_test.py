@@ -86,7 +86,7 @@ class Prices(CommandTest):
 
     def test_a_price_hides_no_field_without_effect(self):
         told = self.run_ok("run", HYBRID, "--price", "2", "--set", "workload.micro_batch=1").err
-        self.assertEqual(told, "warning: W002: --set workload.micro_batch=1 changes nothing in the result\n")
+        self.assertEqual(told, "warning: W002: --set workload.micro_batch=1 changes nothing: it is what it was\n")
 
 
 if __name__ == "__main__":

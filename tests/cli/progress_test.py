@@ -1,11 +1,13 @@
 """Progress of long commands: on a terminal one line that is gone at the end, in a pipe a line for
 each tenth, and nothing at all from what is quick."""
 
+import json
 import math
 import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import time
 import unittest
@@ -107,6 +109,56 @@ class Progress(CommandTest):
             with self.subTest(counted):
                 seen = long_on_this_machine(command, errors_in_a_pipe)
                 self.assertRegex(seen, rf"\d+ of \d+  {counted}.*, .* left")
+
+
+# Millions of layouts, which take seconds to bound on one thread.
+MIXTURE = {
+    "model": {"name": "moe", "layers": 60, "hidden": 6144, "ffn_hidden": 16384, "heads": 48,
+              "kv_heads": 8, "vocab": 128256, "experts": 128, "experts_per_token": 8,
+              "expert_ffn_hidden": 1408},
+    "workload": {"sequence_length": 8192, "global_batch": 4096},
+    "strategy": {"pp": 4, "ep": 16, "recompute": "full"},
+    "cluster": {"preset": "hgx-h200", "nodes": 256},
+}
+REQUESTS = {
+    "model": "llama-3.1-8b",
+    "serving": {"slo": {"ttft": "300 ms"},
+                "requests": {"count": 400000, "rate_per_s": 20,
+                             "kinds": [{"prompt_tokens": 512, "output_tokens": 128}]}},
+    "cluster": {"preset": "hgx-h100", "devices_per_node": 1},
+}
+
+
+class Interrupted(CommandTest):
+    def interrupt(self, *command):
+        """By Ctrl-C as soon as it says how far it is: that, the exit code, and both streams then."""
+        run = subprocess.Popen([PLAIT, *map(str, command)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+        first = run.stderr.readline()
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=TIMEOUT_S)
+        return first, run.returncode, out, err
+
+    def test_a_search_that_makes_its_bounds_answers_with_what_is_thought_to_be_good(self):
+        path = self.file("mixture.json", json.dumps(MIXTURE))
+        first, code, out, err = self.interrupt("search", path, "-j", "1", "--format", "json")
+        self.assertRegex(first, r"^\d+ of \d+  layouts bounded", err)
+        self.assertEqual(code, 0, err)
+        answer = json.loads(out)
+        self.assertTrue(answer["interrupted"])
+        self.assertIsNone(answer["layouts"]["gap"])
+        self.assertGreater(answer["layouts"]["undecided"], 0)
+        for guess in ("as_written", "rule_of_thumb"):
+            if answer[guess]["report"]["fits"]:
+                self.assertLessEqual(answer["best"][0]["report"]["step_time_s"],
+                                     answer[guess]["report"]["step_time_s"])
+
+    def test_what_was_served_is_said(self):
+        path = self.file("requests.json", json.dumps(REQUESTS))
+        for more in ([], ["--max-rate"]):
+            first, code, out, err = self.interrupt("serve", path, *more)
+            self.assertEqual((code, out), (-signal.SIGINT, ""), first)
+            self.assertRegex(err, r"interrupted: serving, \d+ of \d+ tokens.*: there is no result\n$")
 
 
 if __name__ == "__main__":

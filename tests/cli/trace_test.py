@@ -48,6 +48,7 @@ class Trace(CommandTest):
             self.assertEqual(run.returncode, -number)
             self.assertEqual(list(self.folder.iterdir()), [])
             self.assertIn("W012", warned)
+            self.assertIn("interrupted: predicting", warned)
 
     def test_with_a_timeline_a_report_says_the_same(self):
         # Told from few of its 256 microbatches, and simulated whole.

@@ -73,13 +73,12 @@ TEST(PlannedStep, IsWholeWhereFewMicrobatchesDoNotTellIt) {
   EXPECT_EQ(planned_step(with({{"workload.global_batch", "64"}})).further, 0);
 }
 
-TEST(Verdict, OfAStepThatDoesNotFitHasChangesThatDo) {
+TEST(Verdict, OfAStepOfManyMicrobatchesIsMadeFromFew) {
   const Verdict v = verdict_on(with({{"workload.micro_batch", "1024"},
                                      {"workload.sequence_length", "1024"},
                                      {"workload.global_batch", "4194304"}}));
   EXPECT_FALSE(v.memory.fits);
   EXPECT_GT(v.step.further, 3000);
-  EXPECT_FALSE(v.cures.empty());
 }
 
 }  // namespace plait::planned_step_test

@@ -60,6 +60,35 @@ TEST(Search, MachinesThatAreTooLargeAreLeftOut) {
   EXPECT_FALSE(answer_to(q).nothing.empty());
 }
 
+/// 12 heads of GPT-2, of which no five ranks have as many each.
+TEST(Search, WhyTheScenarioItselfHasNoRowIsKnown) {
+  SearchQuestion q = asked(Objective::kTime);
+  q.varied.clear();
+  EXPECT_TRUE(answer_to(q).own.has_value());
+  EXPECT_FALSE(answer_to(q).own_refused.has_value());
+  q.sets = {{"strategy.tp", "5"}};
+  const SearchReport answer = answer_to(q);
+  EXPECT_FALSE(answer.best.empty());
+  EXPECT_FALSE(answer.own.has_value());
+  ASSERT_TRUE(answer.own_refused.has_value());
+  EXPECT_TRUE(answer.own_refused->code.starts_with('S'));
+}
+
+TEST(Search, OnePriceOfUnlikeDevicesIsToldUnlessItNamesThem) {
+  const SearchQuestion q = asked(Objective::kCost);
+  Scenario a = parse_scenario(q.text, q.file);
+  Scenario b = parse_scenario(q.text, q.file, {{"cluster.preset", "hgx-h200"}});
+  a.price_per_device_hour = b.price_per_device_hour = 2.5;
+  const std::vector<std::string> told = shared_prices({}, {&a, &b});
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(told[0].starts_with("W026: ")) << told[0];
+  EXPECT_NE(told[0].find(a.cluster.device.name + "=PRICE,h200-sxm=PRICE"), std::string::npos);
+  EXPECT_TRUE(shared_prices({}, {&a, &a}).empty());
+  EXPECT_TRUE(shared_prices({"h200-sxm=2.5"}, {&a, &b}).empty());
+  b.price_per_device_hour = 3;
+  EXPECT_TRUE(shared_prices({}, {&a, &b}).empty());
+}
+
 TEST(Search, TheLastPriceThatNamesADeviceOrNoneCounts) {
   const SearchQuestion q = asked(Objective::kCost);
   const Scenario s = parse_scenario(q.text, q.file);

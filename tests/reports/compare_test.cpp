@@ -56,6 +56,15 @@ TEST(Compare, TrainingsStandInOneLineEach) {
   EXPECT_NE(text.find("2.89 GWh\n"), std::string::npos) << text;
 }
 
+TEST(Compare, WholeSquaresOfLongSequencesAreToldWithTheirHalves) {
+  std::vector<ComparedScenario> c = three();
+  c[0].report->mfu = 0.876, c[0].report->mfu_of_half_squares = 0.453;
+  c[1].report->mfu = 0.8, c[1].report->mfu_of_half_squares = 0.401;
+  EXPECT_NE(comparison_text(c, {.width = 200}).find("it is 40.1 % to 45.3 %"), std::string::npos);
+  c[0].report->mfu_of_half_squares = 0.86, c[1].report->mfu_of_half_squares = 0;  // next to nothing
+  EXPECT_EQ(comparison_text(c, {.width = 200}).find("whole squares"), std::string::npos);
+}
+
 TEST(Compare, WhatHasNoPriceIsNotSaidToCostNothing) {
   std::vector<ComparedScenario> c = three();
   c[0].report->price_per_billion_tokens = 68.398;

@@ -50,6 +50,23 @@ TEST(SearchText, EnergyStandsWhereItIsTheObjective) {
             0.25);
 }
 
+TEST(SearchText, WholeSquaresOfLongSequencesAreToldWithTheirHalves) {
+  SearchReport report = answer();
+  EXPECT_FALSE(says(text_of(report), "whole squares"));
+  report.rule_of_thumb = row(true);
+  report.rule_of_thumb->report.mfu = 0.876, report.rule_of_thumb->report.mfu_of_half_squares = 0.45;
+  EXPECT_TRUE(says(text_of(report), "whole squares")) << text_of(report);
+  EXPECT_TRUE(says(text_of(report), "45.0 %")) << text_of(report);
+}
+
+TEST(SearchText, ThatTheScenarioItselfCannotBePlannedIsSaid) {
+  SearchReport report = answer();
+  EXPECT_FALSE(says(text_of(report), "as written"));
+  report.own_refused = {.code = "S030", .problem = "no layers are left"};
+  EXPECT_TRUE(says(text_of(report), "as written it cannot be planned: S030, no layers are left"));
+  EXPECT_EQ(nlohmann::json::parse(search_json(report))["as_written_refused"]["code"], "S030");
+}
+
 TEST(SearchText, AnEmptyAnswerSaysWhy) {
   SearchReport report = answer();
   report.best.clear();

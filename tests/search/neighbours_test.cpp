@@ -35,6 +35,44 @@ TEST(Neighbours, SizesAreHalvedToOneAndGrowFourfold) {
   }
 }
 
+/// Of a scenario of this framework, set as `sets` say: whether some neighbour has this override.
+bool has(const std::string& framework, const Override& wanted, std::vector<Override> sets) {
+  if (!framework.empty()) sets.push_back({"framework", framework});
+  const std::string text = R"({
+      "model": "mixtral-8x7b", "workload": {"sequence_length": 128, "global_batch": 64},
+      "cluster": {"preset": "dgx-a100"}, "strategy": {"fsdp": 8, "zero_stage": 3}})";
+  return std::ranges::any_of(
+      neighbours(parse_scenario(text, "x", sets)),
+      [&wanted](const Neighbour& n) { return std::ranges::count(n.sets, wanted) > 0; });
+}
+
+TEST(Neighbours, AreOfWhatTheFrameworkHas) {
+  const std::vector<Override> pipeline = {{"strategy.fsdp", "4"}, {"strategy.pp", "2"}};
+  const Override by_op = {"strategy.recompute", "ops"}, stages = {"strategy.pp", "2"};
+  const Override zero_bubble = {"strategy.pipeline.schedule", "zb-h1"};
+  EXPECT_TRUE(has("", by_op, {}));
+  EXPECT_FALSE(has("megatron-core", by_op, {}));
+  EXPECT_TRUE(has("", zero_bubble, pipeline));
+  EXPECT_FALSE(has("megatron-core", zero_bubble, pipeline));
+  EXPECT_TRUE(has("pytorch", stages, {}));
+  EXPECT_FALSE(has("transformers", stages, {}));
+}
+
+TEST(Neighbours, StateGoesToTheHostAsTheFrameworkMovesIt) {
+  const Override optimizer = {"strategy.offload.optimizer", "cpu"};
+  const Override parameters = {"strategy.offload.parameters", "cpu"};
+  EXPECT_TRUE(has("deepspeed-zero3", optimizer, {}));
+  EXPECT_FALSE(has("deepspeed-zero3", parameters, {}));
+  EXPECT_TRUE(has("transformers", optimizer, {}) && has("transformers", parameters, {}));
+  EXPECT_FALSE(has("llm.c", optimizer, {{"strategy.zero_stage", "1"}}));
+}
+
+TEST(Neighbours, GradientsThatAddUpWholeMayBeSharded) {
+  const Override never = {"strategy.fsdp_options.no_sync", "never"};
+  EXPECT_TRUE(has("transformers", never, {}));
+  EXPECT_FALSE(has("deepspeed-zero3", never, {}));
+}
+
 TEST(Neighbours, NoneSaysWhatTheScenarioSays) {
   const std::string strategy = R"({"tp": 2, "pp": 2, "recompute": "full"})";
   for (const Neighbour& n : neighbours(scenario_with(strategy))) {

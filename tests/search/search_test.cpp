@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <atomic>
+#include <cmath>
+
 #include "search/refusals.h"
 #include "tests/search/cases.h"
 
@@ -188,6 +191,28 @@ RC_GTEST_PROP(Search, ABudgetBoundsWhatIsSimulatedAnew, ()) {
   RC_ASSERT(searcher.simulated() - before <= budget);
   RC_ASSERT(static_cast<std::size_t>(searcher.simulated()) == crew.simulated);
   if (next.certificate.open > 0) RC_ASSERT(searcher.simulated() - before == budget);
+}
+
+// Stopped before anything is bounded it answers with what is thought to be good, and says that all
+// else is undecided.
+RC_GTEST_PROP(Search, StoppedBeforeItsBoundsItSimulatesTheGuesses, ()) {
+  const Case c = searchable();
+  const Scenario s = scenario_of(c);
+  const CostModel costs = c.costs();
+  const Space space = small_space();
+  const std::vector<Layout> all = layouts_of(s, space);
+  RC_PRE(!all.empty());
+  const Layout guess = all[static_cast<std::size_t>(pick(0, std::ssize(all) - 1))];
+  const std::optional<Evaluation> expected = evaluate(s, costs, guess, kNoLimit);
+  RC_PRE(expected && expected->fits());
+  const std::atomic<bool> stop{true};
+  const SearchOptions stopped = {.stop = &stop,
+                                 .guesses = [&] { return std::vector<Layout>{guess}; }};
+  const SearchResult got = search(s, costs, space, stopped);
+  RC_ASSERT(got.best.size() == 1 && got.best[0].result.step == expected->step);
+  RC_ASSERT(got.certificate.simulated == 1);
+  RC_ASSERT(got.certificate.open == got.certificate.considered - 1);
+  RC_ASSERT(got.certificate.open == 0 || std::isinf(got.certificate.gap));
 }
 
 // Out of budget the answer says how far it may be off, and it is not further.

@@ -75,10 +75,10 @@ function cures() {
   if (!doc.changes_that_fit) return null;
   return [el('h3', {}, 'Changes that make it fit'),
     doc.changes_that_fit.length === 0
-      ? el('p', {}, 'No small change of the layout makes it fit: use more or larger devices.')
+      ? el('p', {}, 'No small change of the layout makes it fit, nor two of them: plait search tries all layouts; else use more or larger devices.')
       : el('ul', {class: 'plain'}, doc.changes_that_fit.map((change, k) => el('li', {},
       el('code', {}, setWords(change)),
-      ': ', num(pointer('changes_that_fit', k, 'peak_memory_bytes'), 'bytes'))))];
+      ': ', num(pointer('changes_that_fit', k, 'step_time_s'), 'time'), ', ', num(pointer('changes_that_fit', k, 'peak_memory_bytes'), 'bytes'))))];
 }
 
 /// The fullest rank's memory in one bar, up to its capacity or what it would need.

@@ -1,0 +1,12 @@
+#pragma once
+// A scenario file, read once.
+
+#include <string>
+
+namespace plait {
+
+struct ScenarioText {
+  std::string file, text;
+};
+
+}  // namespace plait
