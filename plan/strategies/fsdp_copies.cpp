@@ -63,7 +63,10 @@ void add_copy_buffers(Draft& d, Unit& unit) {
   const Precision& p = d.workload.precision;
   const FsdpCopies copies = d.strategy.fsdp.copies;
   if (!d.strategy.copies_gradients() || unit.zero_stage < 3) return;
-  if (copies != FsdpCopies::kFsdp1) {
+  // What DeepSpeed's one rank has to itself arrives where it is used (partition_parameters.py,
+  // NoGatherHandle).
+  const bool alone = copies == FsdpCopies::kDeepSpeed && d.mesh().size_of(unit.shard_axes) == 1;
+  if (copies != FsdpCopies::kFsdp1 && !alone) {
     const Scope scope = d.tensors[unit.weight_buffer].scope;
     unit.gather_buffer = twin(d, unit.weight_buffer, ".arrived", weight_type(d, unit), scope);
   }

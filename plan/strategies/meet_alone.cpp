@@ -1,6 +1,5 @@
 // One rank that has all shards off its device (ZeRO-Infinity on one GPU) meets nobody: what it
-// would gather or scatter is copied, and a sum over its group is there already. So does DeepSpeed,
-// whose gather of one partition copies it to the device (partition_parameters.py, NoGatherHandle).
+// would gather or scatter is copied, and a sum over its group is there already.
 #include "plan/strategies/draft.h"
 
 namespace plait {

@@ -159,12 +159,13 @@ class StateOffload {
   }
   /// What device ops read of host memory or drives is copied in front of them.
   void fetch_parameters(Block& block) {
-    const std::size_t before = block.ops.size();
+    bool fetches = false;
     for (std::size_t i = 0; i < block.ops.size(); ++i) {
       if (is_adam(block.ops[i]) || std::holds_alternative<Copy>(block.ops[i].body)) continue;
       for (std::size_t k = 0; k < block.ops[i].operands.size(); ++k) {
         const Operand o = block.ops[i].operands[k];
         if (d_.tensors[o.tensor].place == Place::kDevice) continue;
+        fetches = true;
         std::vector<Op> copies = fetched(block.ops[i].operands[k]);
         if (brings(block.ops[i])) {  // with the last of these it is done
           copies.back().operands[1] = block.ops[i].operands[1];
@@ -175,7 +176,7 @@ class StateOffload {
         i += copies.size();
       }
     }
-    if (block.ops.size() > before) fit_sizes(d_, block);
+    if (fetches) fit_sizes(d_, block);
   }
   /// A copy as it is (meet_alone.cpp).
   static bool brings(const Op& op) {
