@@ -495,7 +495,7 @@ class Search(CommandTest):
                      ["strategy.tp=[]"], ["strategy.tp=9..2"]):
             wrong = plait("search", TINY, *[w for s in sets for w in ("--set", s)])
             self.assertEqual(wrong.code, 2, sets)
-            self.assertIn("expected", wrong.err)
+            self.assertRegex(wrong.err, "expected: |cure: put words in double quotes")
 
     def test_a_file_may_leave_fields_open(self):
         scenario = json.loads(HYBRID.read_text())

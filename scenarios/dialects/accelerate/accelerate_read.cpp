@@ -309,9 +309,22 @@ class Reading {
                              "tpu_env",
                              "tpu_use_cluster",
                              "tpu_use_sudo",
+                             "deepspeed_config.zero3_init_flag",
+                             "deepspeed_config.zero3_save_16bit_model",
                              "fsdp_config.fsdp_cpu_ram_efficient_loading",
-                             "fsdp_config.fsdp_state_dict_type"}) {
+                             "fsdp_config.fsdp_state_dict_type",
+                             "fsdp_config.fsdp_sync_module_states",
+                             "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
+                             "fsdp_config.fsdp_use_orig_params"}) {
       find(name);
+    }
+    // As is planned: a gather ahead in the backward pass, none beyond it in the forward pass.
+    for (const auto& [name, planned] :
+         {std::pair("fsdp_config.fsdp_backward_prefetch", "backward_pre"),
+          std::pair("fsdp_config.fsdp_forward_prefetch", "false")}) {
+      const auto& all = entries_.list();
+      const auto entry = std::ranges::find(all, name, &ConfigEntry::path);
+      if (entry != all.end() && lower_case(entry->text) == planned) find(name);
     }
     entries_.report_unread(out_.warnings);
   }

@@ -173,6 +173,19 @@ constexpr const char* kDefaultConfig = R"({
   "use_cpu": false
 })";
 
+// What accelerate's questions about FSDP write, and what of it is another plan.
+TEST(ImportAccelerate, WordsThatChangeNoStepAreReadWhereTheyDoNot) {
+  const auto told = [](const std::string& prefetch) {
+    return warnings(Dialect::kAccelerate,
+                    "distributed_type: FSDP\nfsdp_config:\n  fsdp_backward_prefetch: " + prefetch +
+                        "\n  fsdp_forward_prefetch: false\n  fsdp_sync_module_states: true\n"
+                        "  fsdp_transformer_layer_cls_to_wrap: LlamaDecoderLayer\n"
+                        "  fsdp_use_orig_params: true\n");
+  };
+  EXPECT_EQ(told("BACKWARD_PRE"), "");
+  EXPECT_EQ(told("NO_PREFETCH"), "W007: not read: fsdp_config.fsdp_backward_prefetch\n");
+}
+
 TEST(ImportAccelerate, ItsDefaultFileIsJson) {
   EXPECT_EQ(detect_dialect(kDefaultConfig, "default_config.json"), Dialect::kAccelerate);
   const Scenario s = imported(Dialect::kAccelerate, kDefaultConfig);
