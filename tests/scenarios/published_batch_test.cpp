@@ -18,10 +18,6 @@ json batch_of(const json& record) {
   return json::parse(scenario_of(run_of(record)).json)["workload"]["global_batch"];
 }
 
-bool assumes(const json& record, const std::string& words) {
-  return std::ranges::count(scenario_of(run_of(record)).assumed, words) == 1;
-}
-
 TEST(PublishedBatch, IsThatOfMicroBatchesAndStepsOfAccumulation) {
   json record = published_sample();  // two replicas
   record["batch"] = {{"micro_batch", 4}, {"grad_accum", 8}};

@@ -11,8 +11,6 @@ using nlohmann::json;
 
 constexpr const char* kTooLong = "99999999999999999999";
 
-json scenario(const json& record) { return json::parse(scenario_of(run_of(record)).json); }
-
 json mixture() {
   json record = published_sample();
   record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});

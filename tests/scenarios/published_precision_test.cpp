@@ -16,7 +16,6 @@ json run_with(const std::string& source, const std::string& precision, int zero_
   record["parallel"]["zero_stage"] = zero_stage;
   return record;
 }
-json scenario(const json& record) { return json::parse(scenario_of(run_of(record)).json); }
 std::string narrow(const json& record) {
   return scenario(record)["workload"]["precision"].value("narrow_weights", "none");
 }

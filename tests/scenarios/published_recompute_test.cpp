@@ -14,12 +14,6 @@ namespace plait::published_recompute_test {
 
 using nlohmann::json;
 
-json scenario(const json& record) { return json::parse(scenario_of(run_of(record)).json); }
-
-bool assumes(const json& record, const std::string& words) {
-  return std::ranges::count(scenario_of(run_of(record)).assumed, words) == 1;
-}
-
 TEST(PublishedRecompute, IsReadOfManyWords) {
   json record = published_sample();
   const auto reads = [&](const char* text) {

@@ -1,9 +1,12 @@
 #pragma once
 // A record of a published run, for tests to change.
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "scenarios/published/record.h"
+#include "scenarios/published/scenario_of.h"
 
 namespace plait {
 
@@ -24,6 +27,16 @@ inline nlohmann::json published_sample() {
 
 inline PublishedRun run_of(const nlohmann::json& record) {
   return read_published_runs(parse_json(nlohmann::json::array({record}).dump(), "runs.json")).at(0);
+}
+
+/// What it is read as.
+inline nlohmann::json scenario(const nlohmann::json& record) {
+  return nlohmann::json::parse(scenario_of(run_of(record)).json);
+}
+
+/// Whether `words` stand among what is assumed for it, once.
+inline bool assumes(const nlohmann::json& record, const std::string& words) {
+  return std::ranges::count(scenario_of(run_of(record)).assumed, words) == 1;
 }
 
 }  // namespace plait

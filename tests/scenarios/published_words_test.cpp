@@ -17,12 +17,6 @@ namespace plait::published_words_test {
 
 using nlohmann::json;
 
-json scenario(const json& record) { return json::parse(scenario_of(run_of(record)).json); }
-
-bool assumes(const json& record, const std::string& words) {
-  return std::ranges::count(scenario_of(run_of(record)).assumed, words) == 1;
-}
-
 TEST(PublishedWords, OfSchedules) {
   json record = published_sample();
   record["parallel"] = {{"pp", 4}, {"dp", 4}};
