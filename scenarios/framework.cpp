@@ -78,9 +78,21 @@ const FrameworkInstead* instead_of(const Framework& named, const Json& root) {
   return found == named.instead.end() ? nullptr : &*found;
 }
 
-std::string warning_of(const Framework& other, const Framework& named, const Json& root) {
+/// The profile that fills in a scenario, and what gives it away instead of the one that is named.
+struct AtWork {
+  const Framework* profile = nullptr;         // nullptr: none is named
+  const FrameworkInstead* instead = nullptr;  // nullptr: it is the one that is named
+};
+
+AtWork at_work(const Framework* named, const Json& root) {
+  const FrameworkInstead* instead = named == nullptr ? nullptr : instead_of(*named, root);
+  return {instead == nullptr ? named : find_framework(instead->profile), instead};
+}
+
+std::string warning_of(const AtWork& work, const Framework& named, const Json& root) {
+  const Framework& other = *work.profile;
   std::vector<std::string> said;
-  for (const FrameworkInstead::Said& s : instead_of(named, root)->where) {
+  for (const FrameworkInstead::Said& s : work.instead->where) {
     if (says(root, s.path)) said.push_back(s.path);
   }
   return fmt::format(
@@ -114,19 +126,18 @@ const Framework* find_framework(std::string_view name) {
 }
 
 const Framework* framework_at_work(const JsonDocument& document) {
-  const Framework* named = framework_named(document);
-  if (named == nullptr) return nullptr;
-  const FrameworkInstead* other = instead_of(*named, document.root());
-  return other == nullptr ? named : find_framework(other->profile);
+  return at_work(framework_named(document), document.root()).profile;
 }
 
 std::vector<std::string> fill_in_framework(JsonDocument& document,
                                            std::vector<std::string>& warnings) {
   std::vector<std::string> out;
-  const Framework *named = framework_named(document), *found = framework_at_work(document);
+  const Framework* named = framework_named(document);
+  const AtWork work = at_work(named, document.root());
+  const Framework* found = work.profile;
   if (found == nullptr) return out;
-  if (found != named) {
-    warnings.push_back(warning_of(*found, *named, document.root()));
+  if (work.instead != nullptr) {
+    warnings.push_back(warning_of(work, *named, document.root()));
     apply_override(document, scenario_shape(), "framework", json_quote(found->name),
                    "framework " + named->name);
   }

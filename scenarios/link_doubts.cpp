@@ -32,7 +32,7 @@ void warn_of_no_latency(const ClusterPart& part, std::vector<std::string>& warni
 void warn_of_slow_slots(const ClusterPart& part, const Cluster& cluster,
                         std::vector<std::string>& warnings) {
   const BytesPerSecond nic = part.fabric.value.bandwidth;
-  if (cluster.nodes == 1 || route(cluster, 0, cluster.devices_per_node).bandwidth >= nic) return;
+  if (cluster.nodes == 1) return;
   const std::pair<const char*, BytesPerSecond> slots[] = {
       {"cluster.fabric.bus_bandwidth", part.fabric.value.bus_bandwidth},
       {"cluster.node.pcie_bandwidth", part.node.value.pcie_bandwidth},
@@ -42,7 +42,7 @@ void warn_of_slow_slots(const ClusterPart& part, const Cluster& cluster,
     if (rate.value > 0 && rate < nic)
       slower.push_back(fmt::format("{} is {}", field, to_text(rate)));
   }
-  if (slower.empty()) return;
+  if (slower.empty() || route(cluster, 0, cluster.devices_per_node).bandwidth >= nic) return;
   warnings.push_back(fmt::format(
       "W027: a NIC of {} is faster than the PCIe that it is behind, which is the limit: "
       "{}; a faster one has to be said too",

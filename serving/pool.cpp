@@ -1,6 +1,7 @@
 #include "serving/pool.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "serving/step_costs.h"
 

@@ -6,7 +6,6 @@
 //   end(b, s) = begin(b, s) + stage[s],  arrived(b, s + 1) = end(b, s) + hop[s]
 
 #include <deque>
-#include <utility>
 #include <vector>
 
 #include "serving/serve.h"
