@@ -19,6 +19,12 @@ bool is_utf8(const std::string& text) {
          json_quote(text);
 }
 
+/// Printable ASCII that needs no escape: nearly every key and name.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text,
+                             [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
 [[noreturn]] void refuse_index(const Json& list, const std::string& key,
                                const std::string& origin) {
   const std::string path = list.path();
@@ -211,6 +217,7 @@ JsonDocument read_json_file(const std::string& path) {
 }
 
 std::string json_quote(std::string_view text) {
+  if (is_plain(text)) return fmt::format("\"{}\"", text);
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
