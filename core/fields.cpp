@@ -181,10 +181,11 @@ const Json& sourced_value(const Json& json) {
   if (!json.is(Json::Kind::kObject)) return json;
   refuse_unknown_keys(json, {"value", "source"});
   const Json* source = json.find("source");
-  if (source == nullptr) refuse_missing(json, "source", "a text that says where the value is from");
+  if (source == nullptr)
+    refuse_missing(json, {{"source", "a text that says where the value is from"}});
   if (!source->is(Json::Kind::kText)) refuse_type(*source, "a text");
   const Json* value = json.find("value");
-  if (value == nullptr) refuse_missing(json, "value", "the value");
+  if (value == nullptr) refuse_missing(json, {{"value", "the value"}});
   return *value;
 }
 

@@ -261,13 +261,15 @@ class Table {
     if (json.is(Json::Kind::kText) && !shorthand_.empty()) return find(shorthand_).read(json, into);
     if (!json.is(Json::Kind::kObject)) refuse_type(json, expectation());
     refuse_unknown_keys(json, keys());
+    std::vector<MissingKey> missing;
     for (const Field<T>& f : fields_) {
       if (const Json* member = json.find(f.key)) {
         f.read(*member, into);
       } else if (f.need == Need::kRequired && base == Base::kNone) {
-        refuse_missing(json, f.key, f.shape().expectation);
+        missing.push_back({f.key, f.shape().expectation});
       }
     }
+    if (!missing.empty()) refuse_missing(json, missing);
   }
 
   /// Every field but silent ones that have their defaults.

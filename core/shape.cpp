@@ -1,6 +1,7 @@
 #include "core/shape.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -199,12 +200,21 @@ void refuse_unknown_keys(const Json& object, const std::vector<std::string>& key
   }
 }
 
-void refuse_missing(const Json& object, const std::string& key, const std::string& expectation) {
-  throw InputError({.code = "F002",
-                    .problem = fmt::format("\"{}\" is missing in {}", key, object_name(object)),
-                    .where = object.where(),
-                    .expected = expectation,
-                    .cure = fmt::format("add \"{}\" to {}", key, object_name(object))});
+void refuse_missing(const Json& object, const std::vector<MissingKey>& missing) {
+  const bool one = missing.size() == 1;
+  std::vector<std::string> names;
+  std::vector<std::string> expected;
+  for (const MissingKey& m : missing) {
+    names.push_back(json_quote(m.key));
+    expected.push_back((one ? "" : names.back() + ": ") + m.expectation);
+  }
+  const std::string all = fmt::format("{}", fmt::join(names, ", "));
+  throw InputError(
+      {.code = "F002",
+       .problem = fmt::format("{} {} missing in {}", all, one ? "is" : "are", object_name(object)),
+       .where = object.where(),
+       .expected = fmt::format("{}", fmt::join(expected, "; ")),
+       .cure = fmt::format("add {} to {}", all, object_name(object))});
 }
 
 void refuse_type(const Json& json, const std::string& expectation, const std::string& cure) {

@@ -52,9 +52,13 @@ std::vector<std::string> searchable_paths(const Shape& shape);
 // Messages shared by all readers. Each throws InputError.
 /// F001 for the first member that is not among `keys`.
 void refuse_unknown_keys(const Json& object, const std::vector<std::string>& keys);
-/// F002.
-[[noreturn]] void refuse_missing(const Json& object, const std::string& key,
-                                 const std::string& expectation);
+/// A required key, and what it should hold.
+struct MissingKey {
+  std::string key;
+  std::string expectation;
+};
+/// F002, of all that are missing in one object.
+[[noreturn]] void refuse_missing(const Json& object, const std::vector<MissingKey>& missing);
 /// F003: wrong type.
 [[noreturn]] void refuse_type(const Json& json, const std::string& expectation,
                               const std::string& cure = "");

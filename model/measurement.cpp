@@ -181,7 +181,7 @@ R read_row(const Json& json) {
     if (member != nullptr) {
       f.read(*member, row);
     } else if (f.need == Need::kRequired) {
-      refuse_missing(json, f.key, f.shape().expectation);
+      refuse_missing(json, {{f.key, f.shape().expectation}});
     }
   }
   return row;
@@ -241,7 +241,7 @@ Row row_from(const Json& json) {
   const Text rule{kinds};
   if (!json.is(Json::Kind::kObject)) refuse_type(json, "a row of measurements");
   const Json* kind = json.find("kind");
-  if (kind == nullptr) refuse_missing(json, "kind", rule.shape().expectation);
+  if (kind == nullptr) refuse_missing(json, {{"kind", rule.shape().expectation}});
   std::string name;
   rule.read(*kind, name);
   Row out;

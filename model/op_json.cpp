@@ -250,7 +250,7 @@ Op read_op(const Json& json) {
   Op op;
   for (const Field<Op>& f : fields_of<Op>()) {
     const Json* member = json.find(f.key);
-    if (member == nullptr) refuse_missing(json, f.key, f.shape().expectation);
+    if (member == nullptr) refuse_missing(json, {{f.key, f.shape().expectation}});
     f.read(*member, op);
   }
   return op;
@@ -274,7 +274,7 @@ Compute compute_from(const Json& json) {
   const Text rule{op_names()};
   if (!json.is(Json::Kind::kObject)) refuse_type(json, "a compute op");
   const Json* name = json.find("op");
-  if (name == nullptr) refuse_missing(json, "op", rule.shape().expectation);
+  if (name == nullptr) refuse_missing(json, {{"op", rule.shape().expectation}});
   std::string text;
   rule.read(*name, text);
   Compute out;

@@ -96,7 +96,8 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   const Json* node = json.find("node");
   const Json* fabric = json.find("fabric");
   if (part.preset.empty() && node == nullptr) {
-    refuse_missing(json, "preset", "a kind of node from the catalogue, or \"node\" written out");
+    refuse_missing(json,
+                   {{"preset", "a kind of node from the catalogue, or \"node\" written out"}});
   }
   apply_changes(node, part.node, node_part_table(), part.preset, cluster_names(), find_node);
   apply_changes(json.find("device"), part.device, device_part_table(), part.node.value.device,

@@ -59,7 +59,8 @@ void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& s) 
   const Json* json = root.find_path("serving.disaggregated");
   if (json == nullptr) return;
   for (const char* key : {"strategy", "placement"}) {
-    if (root.find(key) == nullptr) continue;
+    const Json* part = root.find(key);
+    if (part == nullptr || (part->is(Json::Kind::kObject) && part->children().empty())) continue;
     refuse_field("S186", fmt::format("{} beside serving.disaggregated", key), key,
                  "tp, pp and dp of each pool; ranks in order, the prefill instances first",
                  fmt::format("remove {}", key), {"serving.disaggregated"});

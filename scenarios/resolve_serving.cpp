@@ -217,7 +217,7 @@ void require_one_task(const Json& root) {
                  "a workload (training) or serving, not both", "remove one of the two");
   }
   if (serving == nullptr && workload == nullptr) {
-    refuse_missing(root, "workload", "an object: what is trained; or serving, what is served");
+    refuse_missing(root, {{"workload", "an object: what is trained; or serving, what is served"}});
   }
 }
 

@@ -113,6 +113,21 @@ TEST(Fields, EachMistakeHasItsCode) {
             "spares.1.spokes");
 }
 
+TEST(Fields, AllKeysThatAreMissingAreToldAtOnce) {
+  const Table<Wheel> unlike("wheel", {field("spokes", &Wheel::spokes, Int{.min = 1}, "").required(),
+                                      field("tubeless", &Wheel::tubeless, Flag{}, ""),
+                                      field("radius", &Wheel::radius, Real{}, "").required()});
+  const JsonDocument document = parse_json("{}", "wheel.json");
+  Wheel wheel;
+  try {
+    unlike.read(document.root(), wheel);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().problem, "\"spokes\", \"radius\" are missing in the top level");
+    EXPECT_EQ(e.text().cure, "add \"spokes\", \"radius\" to the top level");
+  }
+}
+
 TEST(Fields, NumbersInOtherWordsAreToldPlainly) {
   EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":"36k"}})").cure,
             "write 36864 (36 x 1024) or 36e3");
