@@ -49,9 +49,9 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
   const Inside part = inside_of(g, bytes);
   const Seconds pairs = pair_time(line, part, group.intra),
                 inside = link_time(line, part, group.intra);
-  const Seconds outside = g.nodes > 1
-                              ? bytes / BytesPerSecond(g.inter) * ((g.ranks - g.per_node) / g.ranks)
-                              : Seconds();
+  const Seconds outside =
+      g.nodes > 1 ? bytes / BytesPerSecond(g.exchange) * ((g.ranks - g.per_node) / g.ranks)
+                  : Seconds();
   Cost cost;
   cost.share[kLaunchOverhead] = us(line.base_us) * launch_ratio(device);
   if (g.per_node > 1)
@@ -64,7 +64,7 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
   if (pairs > links)
     cost.share[latency_of(group.intra.link)] += pairs;
   else
-    cost.share[bandwidth_of(outside > inside ? group.inter.link : group.intra.link)] += links;
+    cost.share[bandwidth_of(outside > inside ? group.exchange.link : group.intra.link)] += links;
   const bool measured = g.nodes <= 1 && g.ranks <= 8 && group.intra.link == LinkClass::kNvlink &&
                         g.generation != Generation::kCdna;
   cost.provenance = measured ? Provenance::kFitted : Provenance::kExtrapolated;

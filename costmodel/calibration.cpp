@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "costmodel/calibration_fields.h"
 
 namespace plait {

@@ -79,13 +79,13 @@ std::optional<Cost> deepep_cost(const Collective& op, const GroupPlacement& grou
   Cost cost;
   if (group.nodes > 1) {
     outside = Seconds(load.tokens * load.row_bytes * load.remote_nodes /
-                      (group.inter.carried().value * kNetworkShare));
+                      (group.exchange.carried().value * kNetworkShare));
     cost.share[latency_of(group.inter.outermost())] =
         Seconds(kMessageStartUs * 1e-6) * latency_ratio(group.inter);
   }
   const double start = (fits.dispatch.start_us + fits.combine.start_us) / 2;
   cost.share[kLaunchOverhead] = Seconds(start * 1e-6) * launch_ratio(device);
-  cost.share[bandwidth_of(outside > inside ? group.inter.link : LinkClass::kNvlink)] =
+  cost.share[bandwidth_of(outside > inside ? group.exchange.link : LinkClass::kNvlink)] =
       std::max(inside, outside);
   const bool measured = group.nodes == 1 && group.ranks <= 8 && is_measured(device) &&
                         generation != Generation::kAmpere;

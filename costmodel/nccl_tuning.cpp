@@ -188,6 +188,8 @@ NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Nod
   g.inter_link = group.inter.link;
   g.intra = group.intra.bandwidth.value * usable_share(group.intra.link, g.generation);
   g.inter = group.inter.carried().value * usable_share(group.inter.outermost(), g.generation);
+  g.exchange =
+      group.exchange.carried().value * usable_share(group.exchange.outermost(), g.generation);
   g.nvls = group.in_switch_reduction && g.intra_link == LinkClass::kNvlink &&
            g.generation >= Generation::kHopper && g.per_node > 1;
   g.amd_host = node.cpu == "amd";

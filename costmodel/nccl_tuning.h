@@ -18,8 +18,9 @@ struct NcclGroup {
   Generation generation = Generation::kHopper;
   double ranks = 1, nodes = 1, per_node = 1;
   LinkClass intra_link = LinkClass::kNvlink, inter_link = LinkClass::kInfiniband;
-  double intra = 0;  // what one member can send within its island
-  double inter = 0;  // and between islands
+  double intra = 0;     // what one member can send within its island
+  double inter = 0;     // and between islands, in a ring over them
+  double exchange = 0;  // and between them, where each member sends to all others alike
   bool nvls = false;
   bool amd_host = false;
 };

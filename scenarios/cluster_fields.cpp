@@ -136,7 +136,8 @@ const Table<ClusterPart>& cluster_table() {
                 "attention: ranks wait for the slowest. Not where `jitter` or a calibration says "
                 "how fast devices are."),
           field("jitter", &C::jitter, Real{.min = 0, .max = 10},
-                "Each device is slower by its own factor from 1 to 1 + jitter."),
+                "Each device is slower by its own factor from 1 to 1 + jitter, instead of "
+                "`variation`."),
           field("seed", &C::seed, Int{.min = 0}, "Of the jitter."),
       },
       "preset");

@@ -91,6 +91,12 @@ void require_processor(const Json& json, const Device& device) {
                     "choose one, or write compute_capability 0 with your own"});
 }
 
+/// Whether the scenario says how many nodes are under the same leafs.
+bool has_pods(const Json* fabric, const Fabric& all) {
+  return fabric != nullptr && all.topology == Topology::kRailOptimised &&
+         fabric->find("nodes_per_pod") != nullptr;
+}
+
 /// Fills `part` and returns the same in make_cluster's words.
 ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   const Json* node = json.find("node");
@@ -117,6 +123,7 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   spec.own_node = part.node.value;
   spec.device = part.device.value;
   if (has_fabric) spec.own_fabric = part.fabric.value;
+  if (has_pods(fabric, part.fabric.value)) spec.nodes_per_pod = part.fabric.value.nodes_per_pod;
   if (part.devices_per_node > 0) spec.devices_per_node = part.devices_per_node;
   spec.other_nodes = resolve_others(json, part);
   spec.slowdowns = part.slowdowns;
@@ -133,6 +140,8 @@ Cluster resolve_cluster(const Json& json, ClusterPart& part) {
   try {
     Cluster cluster = make_cluster(resolve_parts(json, part));
     part.devices_per_node = cluster.devices_per_node;
+    Fabric& fabric = part.fabric.value;
+    if (fabric.topology == Topology::kRailOptimised) fabric.nodes_per_pod = cluster.nodes_per_pod;
     return cluster;
   } catch (const InputError& e) {
     InputError::Text text = e.text();

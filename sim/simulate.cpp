@@ -46,7 +46,9 @@ std::vector<CollectiveChoice> choices(const Sites& sites, const Durations& durat
 /// The flow network divides links among those that use them: the own rate of a group, or of a
 /// message, is the one that it has alone.
 Sites undivided(Sites sites) {
-  for (GroupPlacement& g : sites.groups) g.intra = g.intra_alone, g.inter = g.inter_alone;
+  for (GroupPlacement& g : sites.groups) {
+    g.intra = g.intra_alone, g.inter = g.inter_alone, g.exchange = g.exchange_alone;
+  }
   for (PeerPath& p : sites.paths) p.all = p.alone;
   return sites;
 }

@@ -25,7 +25,8 @@ bool same(const GroupPlacement& a, const GroupPlacement& b) {
              std::tie(b.ranks, b.nodes, b.ranks_per_node, b.uniform, b.in_switch_reduction,
                       b.kind) &&
          same(a.intra, b.intra) && same(a.intra_alone, b.intra_alone) && same(a.inter, b.inter) &&
-         same(a.inter_alone, b.inter_alone);
+         same(a.inter_alone, b.inter_alone) && same(a.exchange, b.exchange) &&
+         same(a.exchange_alone, b.exchange_alone);
 }
 
 template <class T>

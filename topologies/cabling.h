@@ -30,16 +30,19 @@ using Hop = std::int64_t;
 constexpr Hop forth(std::int64_t cable) { return 2 * cable; }
 constexpr Hop back(std::int64_t cable) { return 2 * cable + 1; }
 
-/// A ring over the nodes of a group, in their order, and the flows from each to the next.
-struct Ring {
+/// The nodes of a group, ascending, and how many flows each of them sends.
+struct Senders {
   std::span<const std::int64_t> nodes;
   std::int64_t own = 1;           // of this group
   std::int64_t own_per_rail = 1;  // of these, on the rail that has most
   std::int64_t all = 1;           // when every device of a node is in a group like this one
 };
 
-/// What the fabric, NICs apart, leaves to one flow of a ring: when every device of the machine is
-/// in a group like this one, and when this group is alone.
+/// Where a flow goes: to the next node of the group in a ring over them, or to all others alike.
+enum class Towards : std::uint8_t { kNext, kAll };
+
+/// What the fabric, NICs apart, leaves to one flow: when every device of the machine is in a group
+/// like this one, and when this group is alone.
 struct Shares {
   BytesPerSecond all, alone;
 };
@@ -71,9 +74,12 @@ class Cabling {
   /// So many nodes, from each multiple on, are all alike to one another and as close: what lies
   /// within looks the same from wherever in it.
   virtual std::int64_t run() const { return 1; }
-  virtual Shares shares(const Ring& ring) const = 0;
+  virtual Shares shares(const Senders& senders, Towards towards) const = 0;
 
  protected:
+  /// Of the group alone, its flows counted on each cable between switches. An exchange among more
+  /// than 64 nodes is not: `all`, which is less.
+  BytesPerSecond counted_alone(const Senders& senders, Towards towards, BytesPerSecond all) const;
   Cable port_cable(std::int64_t port, std::int64_t to) const {
     return {port, ports() + to, fabric_.bandwidth,
             fabric_.cable_latency + (fabric_.nic_latency + fabric_.switch_latency) * 0.5};

@@ -75,14 +75,15 @@ struct Path {
 /// How a communicator's members are spread over the machine.
 struct GroupPlacement {
   std::int64_t ranks = 1;
-  std::int64_t nodes = 1;            // islands that it touches
-  std::int64_t pods = 1;             // groups of islands under the same leaf switches
-  std::int64_t ranks_per_node = 1;   // in the fullest island
-  bool uniform = true;               // every island has as many
-  Path intra;                        // between members in one island, share of one member
-                                     // (if ranks_per_node > 1)
-  Path inter;                        // between islands, share of one member (if nodes > 1)
-  Path intra_alone, inter_alone;     // the same if no other group communicates
+  std::int64_t nodes = 1;           // islands that it touches
+  std::int64_t pods = 1;            // groups of islands under the same leaf switches
+  std::int64_t ranks_per_node = 1;  // in the fullest island
+  bool uniform = true;              // every island has as many
+  Path intra;                       // between members in one island, share of one member
+                                    // (if ranks_per_node > 1)
+  Path inter;                       // between islands, share of one member (if nodes > 1)
+  Path exchange;                    // the same where each member sends to all other islands alike
+  Path intra_alone, inter_alone, exchange_alone;  // if no other group communicates
   bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
   std::size_t kind = 0;              // of its weakest nodes (Cluster::kind)
 
@@ -121,6 +122,7 @@ struct Cluster : NodeKind {
       1;  // an island: the devices behind one NVSwitch domain or PCIe root
   std::int64_t nodes = 1;
   std::int64_t nics_per_node = 0;
+  std::int64_t nodes_per_pod = 1;      // under the same switches
   BytesPerSecond nic_bandwidth;        // one NIC, per direction
   std::shared_ptr<const Graph> graph;  // shared: a Cluster is copied by value
   std::vector<OtherKind> others;       // ranges that do not overlap

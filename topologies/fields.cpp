@@ -154,7 +154,10 @@ const Table<NodeSpec>& node_table() {
                 "Between neighbouring sockets, per direction."),
           field("socket_link_latency", &NodeSpec::socket_link_latency, latency(),
                 "Of the link between neighbouring sockets."),
-          field("nics", &NodeSpec::nics, count(0, 4096), "NICs for traffic between devices."),
+          field("nics", &NodeSpec::nics, count(0, 4096),
+                "NICs for traffic between devices, of which each uses one: several cards of a "
+                "device are one of "
+                "their sum."),
           field("rails", &NodeSpec::rails, count(0, 4096),
                 "Rails that the NICs are dealt to in turn; 0: a rail for each NIC."),
       });

@@ -126,12 +126,16 @@ NodeSpec node_of(const ClusterSpec& spec) {
   return node;
 }
 
-/// Rails, and the nodes under the same switches.
+/// Rails, and the nodes under the same switches. A catalogue's fabric counts nodes with one NIC on
+/// each rail: so many ports a rail's leaf has.
 void set_pods(Fabric& fabric, const NodeSpec& node) {
   const std::int64_t rails = node.rails > 0 ? std::min(node.rails, node.nics) : node.nics;
   fabric.rails = std::max<std::int64_t>(1, rails);
-  if (fabric.topology == Topology::kRailOptimised) return;
-  // A rail's leaf has a port for each NIC that a node has on the rail.
+  if (fabric.topology == Topology::kRailOptimised) {
+    const std::int64_t on_rail = std::max<std::int64_t>(1, ceil_div(node.nics, fabric.rails));
+    fabric.nodes_per_pod = std::max<std::int64_t>(1, fabric.nodes_per_pod / on_rail);
+    return;
+  }
   const std::int64_t alike = std::max<std::int64_t>(1, fabric.nodes_per_pod / fabric.rails);
   const std::int64_t fallback = fabric.topology == Topology::kTorus ? 1 : alike;
   fabric.nodes_per_pod = fabric.nodes_per_switch > 0 ? fabric.nodes_per_switch : fallback;
@@ -259,6 +263,7 @@ Cluster make_cluster(const ClusterSpec& spec) {
   out.devices_per_node = node.devices;
   out.nodes = spec.nodes;
   out.nics_per_node = node.nics;
+  out.nodes_per_pod = fabric.nodes_per_pod;
   out.nic_bandwidth = fabric.bandwidth;
   out.graph = make_graph(node, whole, fabric, spec.nodes, others, spec.faults);
   static_cast<NodeKind&>(out) = kind_of(out.graph->kinds[0].island, node, device);

@@ -62,7 +62,8 @@ void divide_between(const Graph& g, std::int64_t from, std::int64_t to,
   narrow(path, g.fabric.link, g.fabric.bandwidth / on_nic);
   narrow(path, LinkClass::kPcie, kind.slot_of_nic[place] / on_nic);
   const std::vector<std::int64_t> nodes = nodes_around(g, pipeline, a, b);
-  narrow(path, g.fabric.link, g.cabling->shares({.nodes = nodes, .all = senders}).all);
+  narrow(path, g.fabric.link,
+         g.cabling->shares({.nodes = nodes, .all = senders}, Towards::kNext).all);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 //          islands), as one member's share when every device of the machine is in a group like this
 //          one: a NIC is divided by the devices that it serves, and what lies beyond is shared as
 //          the fabric says (Cabling::shares).
-//   intra_alone, inter_alone  the same when only this group communicates.
+//   exchange  the same route, as one member's share when it sends to all other islands alike.
+//   intra_alone, inter_alone, exchange_alone  the same when only this group communicates.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -159,10 +160,10 @@ void place_between(const Cluster& cluster, const std::vector<Members>& islands,
   std::vector<std::int64_t> nodes;
   nodes.reserve(islands.size());
   for (const Members& m : islands) nodes.push_back(m.island);
-  const Shares shares = g.cabling->shares({.nodes = nodes,
-                                           .own = out.ranks_per_node,
-                                           .own_per_rail = ring.own.rail,
-                                           .all = cluster.devices_per_node});
+  const Senders senders = {.nodes = nodes,
+                           .own = out.ranks_per_node,
+                           .own_per_rail = ring.own.rail,
+                           .all = cluster.devices_per_node};
   const auto share = [&](std::int64_t on_nic, BytesPerSecond of_fabric) {
     Path path = ring.worst;
     const BytesPerSecond nic = g.fabric.bandwidth * ring.port_factor;
@@ -171,8 +172,13 @@ void place_between(const Cluster& cluster, const std::vector<Members>& islands,
     narrow(path, g.fabric.link, of_fabric * ring.fabric_factor);
     return path;
   };
-  out.inter = share(ring.all_on_nic, shares.all);
-  out.inter_alone = share(ring.own.nic, shares.alone);
+  const auto place = [&](Towards towards, Path& all, Path& alone) {
+    const Shares shares = g.cabling->shares(senders, towards);
+    all = share(ring.all_on_nic, shares.all);
+    alone = share(ring.own.nic, shares.alone);
+  };
+  place(Towards::kNext, out.inter, out.inter_alone);
+  place(Towards::kAll, out.exchange, out.exchange_alone);
 }
 
 }  // namespace

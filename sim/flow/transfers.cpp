@@ -93,10 +93,14 @@ class Choices {
   Choice message_;
 };
 
-/// The rate at which `bytes` take `flowing`, on the flow's widest connection.
-FlowRate rate_of(const FlowClass& flow, Bytes bytes, SimTime flowing) {
-  const double widest = static_cast<double>(bytes.value) * flow.widest;
-  return std::clamp<FlowRate>(std::llround(widest / to_seconds(flowing).value), 1, flow.limit);
+/// The rate at which `bytes` take the time that they flow, on the flow's widest connection. Where a
+/// link of it is narrower than that, they take longer.
+void find_rate(Bytes bytes, TransferDemand& d) {
+  const double widest = static_cast<double>(bytes.value) * d.flow->widest;
+  d.rate = std::max<FlowRate>(1, std::llround(widest / to_seconds(d.flowing).value));
+  if (d.rate <= d.flow->limit) return;
+  d.rate = d.flow->limit;
+  d.flowing = to_sim_time(Seconds(widest / static_cast<double>(d.rate)));
 }
 
 }  // namespace
@@ -140,9 +144,7 @@ Transfers::Transfers(const Plan& plan, const Cluster& cluster, const CostModel& 
         d.flowing = flowing(durations.cost(s, l, id), duration);
         d.start_up = duration - d.flowing;
         d.flow = loads.flow(d.kind, s, l);
-        if (d.flowing > 0 && d.flow != nullptr) {
-          d.rate = rate_of(*d.flow, choices.bytes(), d.flowing);
-        }
+        if (d.flowing > 0 && d.flow != nullptr) find_rate(choices.bytes(), d);
       }
     }
   });
@@ -164,7 +166,7 @@ void Transfers::add_kernel(Bytes bytes, std::size_t op, const std::vector<FlowKi
       d.kind = static_cast<std::uint32_t>(kind);
       d.start_up = launch, d.flowing = duration - launch;
       d.flow = loads.flow(kind, s, l);
-      d.rate = rate_of(*d.flow, bytes, d.flowing);
+      find_rate(bytes, d);
     }
   }
 }

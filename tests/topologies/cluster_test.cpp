@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "core/error.h"
 #include "topologies/catalogue.h"
+#include "topologies/graph.h"
 
 namespace plait::cluster_test {
 
@@ -113,12 +115,35 @@ TEST(Nvl72, FewerDevicesBringFewerNics) {
   EXPECT_EQ(c.nics_per_node, 64);
 }
 
+TEST(PcieBox, WithMoreNicsThanDevicesEachDeviceHasOne) {
+  for (const std::int64_t nics : {8, 9, 10, 12, 16, 24}) {
+    NodeSpec node = find_node("hgx-h100");
+    node.nics = nics;
+    const Cluster c = make_cluster({.nodes = 2, .own_node = node});
+    std::set<std::int64_t> used;
+    for (std::int64_t d = 0; d < 8; ++d) used.insert(c.graph->gates(d, 8 + d).exit);
+    EXPECT_EQ(used.size(), 8U) << nics;
+  }
+}
+
+// A leaf of 32 ports has room for one rack's 18 NICs on a rail, and none for another's.
+TEST(Nvl72, ALeafHasPortsForOneRack) {
+  const auto nodes_per_pod = [](std::optional<std::int64_t> said) {
+    return make_cluster({.preset = "gb200-nvl72", .nodes = 8, .nodes_per_pod = said})
+        .graph->fabric.nodes_per_pod;
+  };
+  EXPECT_EQ(nodes_per_pod({}), 1);
+  EXPECT_EQ(nodes_per_pod(8), 8);
+  EXPECT_EQ(make_cluster({.preset = "gb300-nvl72", .nodes = 8}).graph->fabric.nodes_per_pod, 4);
+  EXPECT_EQ(make_cluster({.preset = "hgx-h100", .nodes = 8}).graph->fabric.nodes_per_pod, 32);
+}
+
 // 36 sockets with two GPUs each. A NIC is reached over C2C and PCIe, a leaf and the same way back.
 TEST(Nvl72, SocketsWithoutNicsOfTheirOwnShareThem) {
   for (const std::int64_t nics : {1, 9, 18, 27, 36, 54, 72, 144}) {
     NodeSpec node = find_node("gb200-nvl72");
     node.nics = nics;
-    const Cluster c = make_cluster({.nodes = 2, .own_node = node});
+    const Cluster c = make_cluster({.nodes = 2, .own_node = node, .nodes_per_pod = 2});
     for (std::int64_t d = 0; d < 72; ++d) ASSERT_EQ(route(c, d, 72 + d).hops, 6) << nics;
     std::vector<std::int64_t> all(144);
     std::iota(all.begin(), all.end(), 0);

@@ -207,6 +207,11 @@ TEST(Import, WhatIsWrongHasACodeAndALine) {
   EXPECT_EQ(code_of("<system>\n<cpu><pci><gpu/></pci></cpu></system>", &line), "T009");
   EXPECT_EQ(line, 2);
   EXPECT_EQ(code_of("<system><cpu><pci busid=\"a\"><gpu sm=\"x\"/></pci></cpu></system>"), "T009");
+  std::string deep = "<system><cpu>";
+  for (int i = 0; i < 200'000; ++i) deep += "<pci busid=\"a\">";
+  deep += "<gpu/>";
+  for (int i = 0; i < 200'000; ++i) deep += "</pci>";
+  EXPECT_EQ(code_of(deep + "</cpu></system>"), "T009");
   EXPECT_EQ(code_of(sample("pcie-8.txt")), "T011");
 }
 

@@ -103,46 +103,80 @@ class Dragonfly : public Cabling {
     return fabric_.nodes_per_pod * (groups_.n > 1 ? routers_.n : 1);
   }
 
-  /// When all nodes send as far as those of the ring: the cables of one distance carry alike. Of
-  /// the K pairs of the ring, f reach delta groups on: every group then sends f / K of its flows
-  /// over m cables, and each router its own part of them over its cables to the routers that these
-  /// are on. Alone: the ring's own flows, cable by cable.
-  Shares shares(const Ring& ring) const override {
-    std::map<std::int64_t, std::int64_t> global, inside;  // pairs by distance
-    std::map<Hop, std::int64_t> own;
-    std::vector<Hop> hops;
-    for (std::size_t i = 0; i < ring.nodes.size(); ++i) {
-      const std::int64_t from = ring.nodes[i], to = ring.nodes[(i + 1) % ring.nodes.size()];
-      const std::int64_t r = router_at(from), s = router_at(to);
-      if (r == s) continue;
-      const std::int64_t ahead = group(s) - group(r);
-      if (ahead != 0) ++global[(ahead + groups_.n) % groups_.n];
-      if (ahead == 0) ++inside[(s - r + routers_.n) % routers_.n];
-      hops.clear();
-      way(from * nics_, to * nics_, (from + to) % ways(from * nics_, to * nics_), hops);
-      for (std::size_t h = 1; h + 1 < hops.size(); ++h) ++own[hops[h]];
-    }
-    const auto pairs = static_cast<double>(ring.nodes.size());
-    const double router = static_cast<double>(fabric_.nodes_per_pod * ring.all) / pairs;
+  /// When all nodes send as far as those of the group: the cables of one distance carry alike. Of
+  /// the group's flows, f reach delta groups on: every group then sends f of its flows over m
+  /// cables, and each router its own part of them over its cables to the routers that these are on.
+  /// In an exchange all distances come together, over all cables inside of a group.
+  Shares shares(const Senders& senders, Towards towards) const override {
+    const Reach reach =
+        towards == Towards::kNext ? reach_of_ring(senders.nodes) : reach_to_all(senders.nodes);
+    const auto router = static_cast<double>(fabric_.nodes_per_pod * senders.all);
     const auto lanes = static_cast<double>(fabric_.parallel_cables);
-    double load = 1, alone = 1;  // flows on one cable
-    for (const auto& [ahead, count] : inside) {
-      load = std::max(load, router * static_cast<double>(count) / lanes);
-    }
-    for (const auto& [ahead, count] : global) {
-      const double flows = router * static_cast<double>(count);
+    double load = 1, local = 0, through = 0;  // flows on one cable
+    for (const auto& [ahead, part] : reach.inside) local = std::max(local, router * part);
+    for (const auto& [ahead, part] : reach.global) {
+      const double flows = router * part;
       load =
           std::max(load, flows * static_cast<double>(routers_.n) / static_cast<double>(between_));
-      load = std::max(load, flows / static_cast<double>(gateways(ahead)) / lanes);
+      if (towards == Towards::kNext) {
+        through = std::max(through, flows / static_cast<double>(gateways(ahead)));
+      } else if (routers_.n > 1) {
+        through += flows * mean_local(ahead) / static_cast<double>(routers_.n - 1);
+      }
     }
-    for (const auto& [hop, count] : own) {
-      const double width = hop / 2 < first_global() ? lanes : 1;
-      alone = std::max(alone, static_cast<double>(count * ring.own) / width);
-    }
-    return {fabric_.bandwidth / load, fabric_.bandwidth / alone};
+    const bool together = towards == Towards::kAll;
+    load = std::max(load, (together ? local + through : std::max(local, through)) / lanes);
+    const BytesPerSecond all = fabric_.bandwidth / load;
+    return {all, counted_alone(senders, towards, all)};
   }
 
  private:
+  /// Which part of a group's flows goes how far: groups on, and routers on in the same one.
+  struct Reach {
+    std::map<std::int64_t, double> global, inside;
+  };
+  Reach reach_of_ring(std::span<const std::int64_t> nodes) const {
+    Reach out;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::int64_t to = router_at(nodes[(i + 1) % nodes.size()]);
+      add(router_at(nodes[i]), to, 1 / static_cast<double>(nodes.size()), out);
+    }
+    return out;
+  }
+  Reach reach_to_all(std::span<const std::int64_t> nodes) const {
+    std::map<std::int64_t, double> on_router, in_group;
+    for (const std::int64_t node : nodes) ++on_router[router_at(node)];
+    for (const auto& [router, count] : on_router) in_group[group(router)] += count;
+    const auto n = static_cast<double>(nodes.size());
+    Reach out;
+    for (const auto& [r, from] : on_router) {
+      for (auto s = on_router.lower_bound(group(r) * routers_.n);
+           s != on_router.end() && group(s->first) == group(r); ++s) {
+        add(r, s->first, from * s->second / (n * (n - 1)), out);
+      }
+    }
+    for (const auto& [i, from] : in_group) {
+      for (const auto& [j, to] : in_group) {
+        if (i != j) add(i * routers_.n, j * routers_.n, from * to / (n * (n - 1)), out);
+      }
+    }
+    return out;
+  }
+  /// The part of the flows that goes from router r to router s.
+  void add(std::int64_t r, std::int64_t s, double part, Reach& out) const {
+    if (r == s) return;
+    const std::int64_t ahead = group(s) - group(r);
+    if (ahead != 0) out.global[(ahead + groups_.n) % groups_.n] += part;
+    if (ahead == 0) out.inside[(s - r + routers_.n) % routers_.n] += part;
+  }
+  /// Cables inside of the two groups that a flow crosses to the group `ahead`, over all routers.
+  double mean_local(std::int64_t ahead) const {
+    std::int64_t sum = 0;
+    for (std::int64_t r = 0; r < routers_.n; ++r) {
+      for (std::int64_t s = 0; s < routers_.n; ++s) sum += fewest_local(r, ahead * routers_.n + s);
+    }
+    return static_cast<double>(sum) / static_cast<double>(routers_.n * routers_.n);
+  }
   std::int64_t first_global() const { return ports() + groups_.n * routers_.count(); }
   std::int64_t router_at(std::int64_t node) const { return node / fabric_.nodes_per_pod; }
   std::int64_t router_of(std::int64_t port) const { return router_at(port / nics_); }

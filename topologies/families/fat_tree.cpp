@@ -109,40 +109,46 @@ class FatTree : public Cabling {
   }
   std::int64_t run() const override { return fabric_.nodes_per_pod; }
 
-  /// With k nodes of the ring in a pod, P / k rings like it send their flows over the D B / o that
-  /// leave a leaf; and so on for blocks. In the last pod, where nodes may be missing, fewer do.
-  Shares shares(const Ring& ring) const override {
+  /// Of the flows of k nodes in a pod, of K, 1 / k leave it in a ring, and of each flow (K - k) /
+  /// (K - 1) in an exchange. The P / k groups like it send these over the D B / o that leave a
+  /// leaf; and so on for blocks. In the last pod, where nodes may be missing, fewer do.
+  Shares shares(const Senders& senders, Towards towards) const override {
     constexpr BytesPerSecond kNone(std::numeric_limits<double>::infinity());
     Shares out = {kNone, kNone};
-    const double ports_per_flow = static_cast<double>(nics_) / static_cast<double>(ring.all);
+    const double ports_per_flow = static_cast<double>(nics_) / static_cast<double>(senders.all);
+    const auto everywhere = static_cast<double>(senders.nodes.size());
     double oversubscription = fabric_.oversubscription;
     BytesPerSecond total = fabric_.bandwidth * leaf_up_;
     const auto limit = [&](std::int64_t nodes, std::int64_t flows) {
-      if (ring.nodes.front() / nodes == ring.nodes.back() / nodes) return;
-      const double k = fewest_in(ring.nodes, nodes);
-      out.all = std::min(out.all, fabric_.bandwidth * k / oversubscription * ports_per_flow);
-      out.alone = std::min(out.alone, total / static_cast<double>(flows));
+      if (senders.nodes.front() / nodes == senders.nodes.back() / nodes) return;
+      for_each_part(senders.nodes, nodes, [&](double here, double there) {
+        const double for_each_that_leaves =
+            towards == Towards::kNext ? here : (everywhere - 1) / (everywhere - here);
+        const double share = for_each_that_leaves * static_cast<double>(nodes) / there;
+        out.all = std::min(out.all, fabric_.bandwidth * share / oversubscription * ports_per_flow);
+        out.alone = std::min(out.alone,
+                             total / (static_cast<double>(flows) * (here / for_each_that_leaves)));
+      });
     };
-    limit(fabric_.nodes_per_pod, ring.own_per_rail);
+    limit(fabric_.nodes_per_pod, senders.own_per_rail);
     oversubscription *= fabric_.spine_oversubscription;
     total = total *
             (static_cast<double>(pods_per_block_ * fabric_.rails) / fabric_.spine_oversubscription);
-    limit(fabric_.nodes_per_pod * pods_per_block_, ring.own);
+    limit(fabric_.nodes_per_pod * pods_per_block_, senders.own);
     return out;
   }
 
  private:
-  /// Of a ring's nodes in the same `per`, as if these were all there, the fewest.
-  double fewest_in(std::span<const std::int64_t> nodes, std::int64_t per) const {
-    double fewest = std::numeric_limits<double>::infinity(), run = 0;
+  /// How many of the nodes are among each `per` in a row, and how many of these there are at all.
+  template <class Visit>
+  void for_each_part(std::span<const std::int64_t> nodes, std::int64_t per, Visit visit) const {
+    double here = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      ++run;
+      ++here;
       if (i + 1 < nodes.size() && nodes[i] / per == nodes[i + 1] / per) continue;
-      const std::int64_t there = std::min(per, nodes_ - nodes[i] / per * per);
-      fewest = std::min(fewest, run * static_cast<double>(per) / static_cast<double>(there));
-      run = 0;
+      visit(here, static_cast<double>(std::min(per, nodes_ - nodes[i] / per * per)));
+      here = 0;
     }
-    return fewest;
   }
   std::int64_t first_core() const { return ports() + leafs_ * spines_; }
   std::int64_t leaf_of(std::int64_t port) const {

@@ -11,6 +11,22 @@ std::size_t block(std::size_t item, std::size_t items, std::size_t blocks) {
   return item * blocks / items;
 }
 
+/// Of `items` dealt in blocks: the first that falls into a block, or into a later one.
+std::size_t first_in(std::size_t at, std::size_t items, std::size_t blocks) {
+  return (at * items + blocks - 1) / blocks;
+}
+
+/// The NIC of a device. Where there are enough, one on the same port: dealt in blocks among the
+/// devices there, and otherwise among all.
+std::size_t nic_for(std::size_t device, std::size_t devices, std::size_t nics, std::size_t ports) {
+  const std::size_t port = block(device, devices, ports);
+  const std::size_t nic = first_in(port, nics, ports);
+  const std::size_t on_port = first_in(port + 1, nics, ports) - nic;
+  if (nics < devices || on_port == 0) return block(device, devices, nics);
+  const std::size_t first = first_in(port, devices, ports);
+  return nic + block(device - first, first_in(port + 1, devices, ports) - first, on_port);
+}
+
 /// Of a device: the slower of what it and its slot can do.
 BytesPerSecond slot_of(const NodeSpec& node, const Device& device) {
   return std::min(node.pcie_bandwidth, device.pcie_bandwidth);
@@ -63,7 +79,7 @@ Island pcie_box(const NodeSpec& node, const Device& device, const Fabric& fabric
              on_module ? LinkClass::kC2c : LinkClass::kPcie,
              on_module ? device.host_bandwidth : slot_of(node, device), node.pcie_latency);
     island.host_of.push_back(sockets[block(d, n, sockets.size())]);
-    if (nics > 0) island.nic_of.push_back(block(d, n, std::min(n, nics)));
+    if (nics > 0) island.nic_of.push_back(nic_for(d, n, nics, ports.size()));
   }
   for (std::size_t j = 0; j < nics; ++j) {
     island.nics.push_back(

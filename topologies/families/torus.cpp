@@ -81,33 +81,52 @@ class Torus : public Cabling {
   /// A step along the slowest dimension.
   std::int64_t period() const override { return stride_[0] * fabric_.nodes_per_pod; }
 
-  /// When all nodes send as far in the same directions as those of the ring, the links along a
-  /// dimension and direction carry alike: (flows of a switch) * (mean steps that way). Alone: the
-  /// ring's own flows, link by link.
-  Shares shares(const Ring& ring) const override {
-    std::vector<std::int64_t> own(static_cast<std::size_t>(2 * (cables() - ports())));
-    std::vector<std::int64_t> steps(2 * length_.size());
-    std::vector<Hop> hops;
-    for (std::size_t i = 0; i < ring.nodes.size(); ++i) {
-      const std::int64_t to = ring.nodes[(i + 1) % ring.nodes.size()];
-      hops.clear();
-      way(ring.nodes[i] * nics_, to * nics_, 0, hops);
-      for (const Hop hop : hops) {
-        if (hop / 2 < ports()) continue;
-        const std::int64_t link = hop - 2 * ports();
-        ++own[static_cast<std::size_t>(link)];
-        ++steps[static_cast<std::size_t>(2 * (link / 2 / switches_) + link % 2)];
-      }
-    }
+  /// When all nodes send as far in the same directions as those of the group, the links along a
+  /// dimension and direction carry alike: (flows of a switch) * (mean steps that way).
+  Shares shares(const Senders& senders, Towards towards) const override {
+    const double mean = std::ranges::max(towards == Towards::kNext ? steps_of_ring(senders.nodes)
+                                                                   : steps_to_all(senders.nodes));
     const BytesPerSecond link = fabric_.bandwidth * static_cast<double>(fabric_.parallel_cables);
-    const auto most = static_cast<double>(*std::ranges::max_element(own) * ring.own);
-    const auto mean = static_cast<double>(*std::ranges::max_element(steps)) /
-                      static_cast<double>(ring.nodes.size());
-    const auto everyone = static_cast<double>(fabric_.nodes_per_pod * ring.all) * mean;
-    return {link / std::max(1.0, everyone), link / std::max(1.0, most)};
+    const auto everyone = static_cast<double>(fabric_.nodes_per_pod * senders.all) * mean;
+    const BytesPerSecond all = link / std::max(1.0, everyone);
+    return {all, counted_alone(senders, towards, all)};
   }
 
  private:
+  /// Of a flow in the mean, along each dimension up and down.
+  std::vector<double> steps_of_ring(std::span<const std::int64_t> nodes) const {
+    std::vector<double> steps(2 * length_.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::int64_t from = switch_at(nodes[i]);
+      const std::int64_t to = switch_at(nodes[(i + 1) % nodes.size()]);
+      for (std::size_t k = 0; k < length_.size(); ++k) {
+        const std::int64_t up = upwards(from, to, k), down = length_[k] - up;
+        if (up <= down) steps[2 * k] += static_cast<double>(up);
+        if (up > down) steps[2 * k + 1] += static_cast<double>(down);
+      }
+    }
+    for (double& s : steps) s /= static_cast<double>(nodes.size());
+    return steps;
+  }
+  /// Of all pairs; half way round a flow goes half each way.
+  std::vector<double> steps_to_all(std::span<const std::int64_t> nodes) const {
+    const auto n = static_cast<double>(nodes.size());
+    std::vector<double> steps;
+    for (std::size_t k = 0; k < length_.size(); ++k) {
+      std::vector<double> at(static_cast<std::size_t>(length_[k]));  // nodes by coordinate
+      for (const std::int64_t node : nodes)
+        ++at[static_cast<std::size_t>(coordinate(switch_at(node), k))];
+      double mean = 0;  // either way: pairs come in both orders
+      for (std::size_t a = 0; a < at.size(); ++a) {
+        for (std::size_t b = 0; b < at.size(); ++b) {
+          const std::size_t ahead = a > b ? a - b : b - a;
+          mean += at[a] * at[b] * static_cast<double>(std::min(ahead, at.size() - ahead)) / 2;
+        }
+      }
+      steps.push_back(mean / (n * (n - 1)));
+    }
+    return steps;
+  }
   std::int64_t switch_at(std::int64_t node) const { return node / fabric_.nodes_per_pod; }
   std::int64_t switch_of(std::int64_t port) const { return switch_at(port / nics_); }
   std::int64_t coordinate(std::int64_t s, std::size_t k) const {

@@ -65,9 +65,16 @@ struct Endpoints {
   std::vector<Endpoint> gpus, nics;
 };
 
+constexpr int kDeepest = 100;  // PCIe has 256 buses, in fewer levels than this
+
 /// Depth first, as NCCL numbers devices and NICs.
 void collect(const Source& source, const pugi::xml_node& above, const Endpoint& context,
-             Endpoints& out) {
+             Endpoints& out, int depth = 0) {
+  if (depth > kDeepest) {
+    source.refuse("T009", fmt::format("<pci> in <pci>, over {} deep", kDeepest),
+                  above.offset_debug(), "the PCIe switches of a machine",
+                  "dump the topology again (NCCL_TOPO_DUMP_FILE)");
+  }
   for (const pugi::xml_node& child : above.children()) {
     const std::string_view name = child.name();
     Endpoint here = context;
@@ -84,7 +91,7 @@ void collect(const Source& source, const pugi::xml_node& above, const Endpoint& 
       }
       here.bandwidth = pcie_bandwidth_of(child.attribute("link_speed").value(),
                                          child.attribute("link_width").as_int());
-      collect(source, child, here, out);
+      collect(source, child, here, out, depth + 1);
     } else if (name == "gpu") {
       out.gpus.push_back(here);
     } else if (name == "nic" && child.child("net")) {
@@ -120,6 +127,7 @@ void add_nics(const Source& source, const std::vector<Endpoint>& nics, NodeFacts
     for (const pugi::xml_node& net : nic.node.children("net")) {
       facts.nics.push_back(nic.place);
       speeds.insert(source.integer(net, "speed"));
+      facts.connectx = std::string_view(net.attribute("name").value()).starts_with("mlx");
       if (net.attribute("rail")) rails.insert(source.integer(net, "rail"));
     }
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -107,13 +108,22 @@ void set_fabric(ImportedNode& out, const NodeFacts& facts) {
     return !name.empty() && find_fabric(name).bandwidth == *facts.nic_bandwidth;
   };
   if (matches(out.node.fabric)) return;
+  std::vector<std::string> fitting;
   for (const std::string& name : fabric_names()) {
-    if (!matches(name)) continue;
-    out.fabric = name;
-    out.notes.push_back(fmt::format("fabric taken to be {} by the speed of the NICs", name));
+    if (matches(name)) fitting.push_back(name);
+  }
+  if (fitting.empty()) {
+    out.nic_bandwidth = facts.nic_bandwidth;
     return;
   }
-  out.nic_bandwidth = facts.nic_bandwidth;
+  // ConnectX cards are on either; a cloud's own fabric has other cards.
+  std::ranges::stable_partition(fitting, [&](const std::string& name) {
+    return facts.connectx && find_fabric(name).link == LinkClass::kInfiniband;
+  });
+  out.fabric = fitting.front();
+  const std::span others(fitting.begin() + 1, fitting.end());
+  out.notes.push_back(fmt::format("fabric taken to be {} by the speed of the NICs{}{}", out.fabric,
+                                  others.empty() ? "" : "; as fast: ", fmt::join(others, ", ")));
 }
 
 /// The members whose text differs from the base's.

@@ -45,6 +45,7 @@ struct NodeFacts {
   std::string cpu;                     // "intel", "amd", "arm"; "" not said
   std::int64_t rails = 0;              // 0: not said
   std::optional<BytesPerSecond> pcie_bandwidth, nic_bandwidth;
+  bool connectx = false;  // NICs are Mellanox's, by their names: mlx5_0
   std::optional<Watts> power_limit, default_power_limit;  // of a device
   std::optional<Bytes> memory;                            // of a device, that a program can use
   std::vector<std::string> notes;                         // what the import left out
