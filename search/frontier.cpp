@@ -64,6 +64,25 @@ Candidate Frontier::take_first() {
   return out;
 }
 
+std::optional<Candidate> Frontier::take(std::uint32_t number, SimTime limit) {
+  const auto take_from = [&](Heap& heap) -> std::optional<Candidate> {
+    const auto at = std::ranges::find_if(
+        heap, [&](const Candidate& c) { return c.number == number && c.bound <= limit; });
+    if (at == heap.end()) return std::nullopt;
+    const Candidate out = *at;
+    heap.erase(at);
+    std::make_heap(heap.begin(), heap.end());
+    return out;
+  };
+  std::optional<Candidate> out = take_from(near_);
+  for (Heap& heap : heaps_) {
+    if (!out) out = take_from(heap);
+  }
+  std::erase_if(heaps_, [](const Heap& heap) { return heap.empty(); });
+  std::ranges::make_heap(heaps_, behind);
+  return out;
+}
+
 void Frontier::put_back(const Candidate& candidate) {
   near_.push_back(candidate);
   std::push_heap(near_.begin(), near_.end());

@@ -3,6 +3,7 @@
 // by several threads; few are ever taken out.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "search/work.h"
@@ -32,6 +33,8 @@ class Frontier {
   /// The smallest bound; of equal ones the smallest number.
   const Candidate& first() const { return of_near() ? near_.front() : heaps_.front().front(); }
   Candidate take_first();
+  /// This layout, where it is among them with a bound up to `limit`. Looks at all of them.
+  std::optional<Candidate> take(std::uint32_t number, SimTime limit);
   void put_back(const Candidate& candidate);
 
   /// Candidates with a bound up to `limit`, and beyond it.

@@ -52,7 +52,7 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   l.recompute_layers = static_cast<std::int16_t>(s.recompute.layers);
   l.sequence_parallel = s.sequence_parallel;
   l.reshard = s.fsdp.reshard_after_forward;
-  l.prefetch = static_cast<std::uint8_t>(std::min<std::int64_t>(s.fsdp.prefetch, 255));
+  l.prefetch = static_cast<std::uint8_t>(s.fsdp.prefetch);
   l.keep_weight_shard = s.keep_weight_shard;
   return l;
 }

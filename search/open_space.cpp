@@ -192,11 +192,21 @@ void check_names(const std::vector<std::string>& keep) {
   }
 }
 
+/// The interleaved schedule begins at two chunks: where it is among several that are asked for and
+/// no chunks are, these are open too.
+bool needs_chunks(const OpenScenario& open) {
+  const SearchField* schedule = open.find("strategy.pipeline.schedule");
+  if (schedule == nullptr || open.scenario.strategy.pipeline.chunks > 1) return false;
+  const std::string_view interleaved = kind_of(Schedule::kInterleaved).name;
+  return schedule->all || std::ranges::count(schedule->values, interleaved) > 0;
+}
+
 /// Whether all values of the field are searched.
 bool is_whole(const std::string& path, const OpenScenario& open,
               const std::vector<std::string>& keep) {
   if (!open.leaves_open()) return std::ranges::find(keep, path) == keep.end();
   const SearchField* field = open.find(path);
+  if (field == nullptr && path == "strategy.pipeline.chunks") return needs_chunks(open);
   return field != nullptr && field->all;
 }
 

@@ -181,20 +181,16 @@ class Run {
                        .memory_limit = options_.memory_limit});
   }
 
-  /// Where it ends early: of layouts that are thought to be good, how many were left and are
-  /// simulated now.
-  std::int64_t try_guesses() {
-    if (!options_.guesses || left_.count(limit()).within == 0) return 0;
+  /// Where it ends early: layouts that are thought to be good and are left are simulated now.
+  void try_guesses() {
+    if (!options_.guesses || left_.count(limit()).within == 0) return;
     std::vector<Candidate> round;
     for (const Layout& guess : options_.guesses()) {
-      const auto number = number_of(guess);
-      if (!number || s_.known_.contains(*number)) continue;
-      const Answer& bound = s_.bounds_[*number];
-      const bool open = !bound.refused() && bound.memory <= capacity().value;
-      if (open && bound.step <= limit()) round.push_back({bound.step, *number});
+      const std::optional<std::uint32_t> number = number_of(guess);
+      const std::optional<Candidate> open = number ? left_.take(*number, limit()) : std::nullopt;
+      if (open) round.push_back(*open);
     }
     if (!round.empty()) simulate(round);
-    return std::ssize(round);
   }
   std::optional<std::uint32_t> number_of(const Layout& layout) const {
     const Layouts& all = s_.work_.layouts();
@@ -206,14 +202,14 @@ class Run {
 
   /// What is left is too slow, or undecided.
   void close() {
-    const std::int64_t guessed = try_guesses();
+    try_guesses();
     Certificate& c = out_.certificate;
     const Frontier::Counts left = left_.count(limit());
     c.considered = static_cast<std::int64_t>(s_.bounds_.size());
     c.refused += left_.refused();
     c.too_large = left_.too_large();
     c.too_slow = left.beyond;
-    c.open = left.within - guessed;
+    c.open = left.within;
     if (left_.refused() > 0) list_unbounded();
     if (c.open == 0) return;
     c.gap = gap_to(out_.best.empty() ? limit() : out_.best.front().result.step);

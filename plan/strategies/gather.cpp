@@ -1,12 +1,12 @@
 // Gathering of sharded weights (ZeRO-3, FSDP; Zhao et al. 2023, section 3): every unit is gathered
 // before a call that reads it and freed behind it. Gathers run on their own stream, `prefetch` uses
 // ahead; the one for use k may start only when use k - prefetch - 1 has finished, which bounds the
-// memory held by gathered weights. FSDP's root, all that is in no layer, stays whole until the
-// backward pass has read it. In pipelines that reduce gradients once, nothing is freed behind a
-// backward pass (NoSync). ZeRO-1 and -2 gather what the previous step's optimizer updated,
-// at the start of the step when overlapping with the forward pass, else behind the optimizer.
-// ZeRO++'s hpZ (Wang et al. 2023, section 3.2) has a forward gather leave a second shard, within
-// the node, for the backward one.
+// memory held by gathered weights, and not before the unit's last use has. FSDP's root, all that is
+// in no layer, stays whole until the backward pass has read it. In pipelines that reduce gradients
+// once, nothing is freed behind a backward pass (NoSync). ZeRO-1 and -2 gather what the previous
+// step's optimizer updated, at the start of the step when overlapping with the forward pass, else
+// behind the optimizer. ZeRO++'s hpZ (Wang et al. 2023, section 3.2) has a forward gather leave a
+// second shard, within the node, for the backward one.
 #include <algorithm>
 #include <array>
 
@@ -129,10 +129,11 @@ class GatherPlan {
       }
       previous.clear(), pass.units.clear();
       for (const UnitInstance& u : reads) previous.insert(u), pass.units.insert(u);
-      uses.push_back(i);
+      uses.push_back(i), read.push_back(reads);
     }
   }
   std::vector<std::size_t> uses;  // calls that read weights
+  std::vector<UnitList> read;     // by each of these
   std::vector<Gather> gathers;
 
  private:
@@ -200,9 +201,18 @@ Program gather_before_use(const Draft& d, const GatherBlocks& blocks, const Prog
   const auto microbatch_of = [&](const Gather& g) {
     return program.calls[plan.uses[g.use]].microbatch;
   };
+  /// From the next use on: it is there as it was gathered last.
+  const auto is_read_before = [&](const Gather& g) {
+    for (std::size_t earlier = use; earlier < g.use; ++earlier) {
+      const UnitList& units = plan.read[earlier];
+      if (std::find(units.begin(), units.end(), g.unit) != units.end()) return true;
+    }
+    return false;
+  };
   const auto issue = [&](std::size_t last_use) {
     for (; issued < plan.gathers.size() && plan.gathers[issued].use <= last_use; ++issued) {
       const Gather& g = plan.gathers[issued];
+      if (is_read_before(g)) return;
       Call call = gather_call(blocks, g.unit, g.forward);
       call.microbatch = microbatch_of(g), call.after = behind;
       out.calls.push_back(call);

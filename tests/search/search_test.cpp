@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <set>
 
 #include "search/refusals.h"
 #include "tests/search/cases.h"
@@ -213,6 +214,43 @@ RC_GTEST_PROP(Search, StoppedBeforeItsBoundsItSimulatesTheGuesses, ()) {
   RC_ASSERT(got.certificate.simulated == 1);
   RC_ASSERT(got.certificate.open == got.certificate.considered - 1);
   RC_ASSERT(got.certificate.open == 0 || std::isinf(got.certificate.gap));
+}
+
+std::vector<SimTime> steps_of(const std::vector<Found>& found) {
+  std::vector<SimTime> out;
+  for (const Found& f : found) out.push_back(f.result.step);
+  return out;
+}
+
+// Out of budget the guesses are simulated, each once, whatever is known of them from before, and
+// what is undecided is what is left within the limit that they make.
+RC_GTEST_PROP(Search, OutOfBudgetTheGuessesAreDecidedAndCountedOnce, ()) {
+  const Case c = searchable();
+  const Scenario s = scenario_of(c);
+  const CostModel costs = c.costs();
+  const Space space = small_space();
+  SearchWork work(s, costs, space, 1);
+  const auto& all = work.layouts();
+  RC_PRE(!all.empty());
+  const auto any = [&] { return all[static_cast<std::size_t>(pick(0, std::ssize(all) - 1))]; };
+  const std::vector<Layout> guesses = {any(), any(), any()};
+  const auto best = static_cast<std::size_t>(pick(1, 3));
+  const SearchOptions cut = {
+      .best = best, .budget = pick(0, 4), .guesses = [&] { return guesses; }};
+  CountingCrew crew(work);
+  Searcher searcher(work, crew);
+  const SearchResult first = searcher.run(cut), again = searcher.run(cut);
+  for (const SearchResult* r : {&first, &again}) {
+    const Certificate& k = r->certificate;
+    RC_ASSERT(k.refused + k.too_large + k.too_slow + k.simulated + k.open == k.considered);
+    std::set<std::int64_t> listed;
+    for (const Found& f : r->best) RC_ASSERT(listed.insert(f.number).second);
+    if (k.open > 0) continue;
+    RC_ASSERT(steps_of(r->best) == steps_of(search(s, costs, space, {.best = best}).best));
+  }
+  // What the first has found the second has not lost.
+  RC_ASSERT(first.best.empty() ||
+            (!again.best.empty() && again.best[0].result.step <= first.best[0].result.step));
 }
 
 // Out of budget the answer says how far it may be off, and it is not further.

@@ -1,5 +1,6 @@
 // Data parallelism, ZeRO and FSDP: what travels in a step. Bytes: weights 2, gradients 4.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "plan/strategies/data_parallel.h"
@@ -256,6 +257,24 @@ TEST(Fsdp, AGatherMayStartWhenTheUsePrefetchPlusOneBeforeItHasFinished) {
       EXPECT_EQ(static_cast<std::size_t>(calls[gathers[k]].after),
                 uses[k - static_cast<std::size_t>(prefetch) - 1])
           << "prefetch " << prefetch << ", use " << k;
+    }
+  }
+}
+
+TEST(Fsdp, HoweverFarAheadNothingIsGatheredAgainBeforeItWasUsed) {
+  for (std::int64_t prefetch : {3, 5, 100}) {
+    Strategy s = split({.fsdp = 2}, 3);
+    s.fsdp.prefetch = prefetch;
+    const Plan plan = make_plan(tiny_llama(6), tiny_workload(2), s);
+    const std::vector<Call>& calls = plan.programs[0].calls;
+    const std::vector<std::size_t> uses = calls_of(plan, "layer.forward");
+    std::map<std::int32_t, std::int64_t> gathers;  // so far, by layer
+    for (const std::size_t c : calls_of(plan, "param_gather")) {
+      const std::int32_t layer = calls[c].layer;
+      if (layer == 0 || ++gathers[layer] % 2 == 1) continue;  // or for a forward pass
+      const auto used = std::ranges::count_if(
+          uses, [&](std::size_t u) { return u < c && calls[u].layer == layer; });
+      EXPECT_GE(2 * used, gathers[layer]) << prefetch << ", layer " << layer;
     }
   }
 }
