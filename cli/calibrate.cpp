@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 #include <optional>
 
@@ -82,8 +83,13 @@ int run(const CalibrateOptions& options) {
   progress.finish();
   print_warnings(warnings);
   print_warnings(result.warnings);
-  write_file(options.output, to_json(result.calibration));
-  print_result({}, table_of(result));
+  print_result({.file = options.output, .format = ""}, to_json(result.calibration));
+  // Standard output has the one or the other.
+  if (options.output == "-") {
+    std::fputs(table_of(result).c_str(), stderr);
+  } else {
+    print_result({}, table_of(result));
+  }
   return kYes;
 }
 

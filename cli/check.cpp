@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "plan/places.h"
 #include "prediction/cures.h"

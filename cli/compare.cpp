@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/row_warnings.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "core/parallel.h"
 #include "plait_version.h"

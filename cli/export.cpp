@@ -11,7 +11,9 @@
 #include "cli/dialect_options.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "core/file.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "core/sha256.h"
 #include "plait_version.h"
 #include "plan/refusal.h"
@@ -19,7 +21,6 @@
 #include "prediction/prediction.h"
 #include "prediction/serving.h"
 #include "reports/chakra.h"
-#include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
 
 namespace plait {
@@ -101,9 +102,7 @@ int export_traces(const Scenario& scenario, const ExportOptions& options) {
     progress(done + 1, ranks.size(), "traces");
   }
   progress.finish();
-  NewFile groups(folder / "workload.json");
-  groups.write(traces.groups());
-  groups.finish();
+  write_file(folder / "workload.json", traces.groups());
   print_result({}, fmt::format("{} Chakra traces, {}; communicators in {}\n"
                                "# not represented: {}\n",
                                ranks.size(), (folder / "workload.RANK.et").string(),

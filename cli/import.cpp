@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/dialect_options.h"
 #include "cli/options.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "scenarios/dialects/dialects.h"
 

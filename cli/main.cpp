@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -19,8 +20,8 @@
 #include "cli/work_in_hand.h"
 #include "core/error.h"
 #include "core/large_pages.h"
+#include "core/new_file.h"
 #include "plait_version.h"
-#include "reports/new_file.h"
 
 namespace {
 
@@ -122,6 +123,8 @@ int main(int argc, char** argv) {
   } catch (const plait::InputError& e) {
     return report(e.what(), "", plait::kUsage);
   } catch (const plait::EnvironmentError& e) {
+    return report((std::string("error: ") + e.what()).c_str(), "", plait::kEnvironment);
+  } catch (const std::system_error& e) {  // no more threads, locks or files
     return report((std::string("error: ") + e.what()).c_str(), "", plait::kEnvironment);
   } catch (const std::bad_alloc&) {
     return report("error: out of memory", "", plait::kEnvironment);

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "reports/new_file.h"
+#include "core/new_file.h"
 #include "reports/vary.h"
 
 namespace plait {
@@ -149,9 +149,7 @@ void add_network_option(Subcommand command, std::vector<std::string>& sets) {
 
 void print_result(const OutputOptions& options, const std::string& text) {
   if (!options.file.empty() && options.file != "-") {
-    NewFile file(options.file);
-    file.write(text);
-    file.finish();
+    write_file(options.file, text);
     return;
   }
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "core/json.h"
+#include "core/new_file.h"
 #include "reports/html/timeline.h"
-#include "reports/new_file.h"
 #include "reports/topology.h"
 
 namespace plait {
@@ -48,9 +48,7 @@ void add_pictures(Page& page, const Scenario& s, const Prediction& p) {
 
 void save_page(const std::string& file, const Page& page) {
   if (file.empty()) return;
-  NewFile out(file);
-  out.write(to_html(page));
-  out.finish();
+  write_file(file, to_html(page));
 }
 
 }  // namespace plait

@@ -14,11 +14,12 @@
 #include "cli/search_clock.h"
 #include "cli/search_crew.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "prediction/search/answer.h"
 #include "prediction/search/idle_in_best.h"
 #include "reports/human.h"
-#include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
 
 namespace plait {
@@ -87,18 +88,15 @@ void export_layout(const SearchCommand& o, const SearchRow& row) {
   for (const std::string& name : o.exports) {
     const Dialect dialect = dialect_named(name);
     const std::filesystem::path folder = o.export_folder;
-    NewFile file(folder / fmt::format("{}.{}.{}", file_name_of(scenario.name), name,
-                                      row_of(dialect).suffix));
-    file.write(render(settings_of(scenario, dialect, Launcher::kNone), Launcher::kNone));
-    file.finish();
+    write_file(
+        folder / fmt::format("{}.{}.{}", file_name_of(scenario.name), name, row_of(dialect).suffix),
+        render(settings_of(scenario, dialect, Launcher::kNone), Launcher::kNone));
   }
 }
 
 int print(const SearchCommand& o, const SearchReport& report) {
   if (!o.svg.empty() && !report.front.empty()) {
-    NewFile picture(o.svg);
-    picture.write(search_svg(report));
-    picture.finish();
+    write_file(o.svg, search_svg(report));
   }
   switch (o.output.kind()) {
     case Format::kText: print_result(o.output, search_text(report, o.output.style())); break;

@@ -13,6 +13,7 @@
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/row_warnings.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "prediction/evaluate.h"
 #include "prediction/prices.h"

@@ -11,8 +11,9 @@
 #include "cli/progress.h"
 #include "cli/topology.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
-#include "reports/new_file.h"
+#include "core/new_file.h"
 #include "scenarios/machine.h"
 #include "topologies/catalogue.h"
 
@@ -73,9 +74,7 @@ int show(const ShowOptions& options) {
   const Watch watch = progress.watch("devices: their longest routes");
   const TopologySummary summary = summarized(cluster, options.machine.file, watch);
   if (!options.svg.empty()) {
-    NewFile file(options.svg);
-    file.write(topology_svg(cluster, summary));
-    file.finish();
+    write_file(options.svg, topology_svg(cluster, summary));
   }
   const std::string text = written(options, cluster, summary);
   progress.finish();

@@ -10,6 +10,7 @@
 
 #include "cli/options.h"
 #include "cli/topology.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "costmodel/data_sheet_link.h"

@@ -17,11 +17,11 @@
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "core/parallel.h"
 #include "plait_version.h"
 #include "prediction/published.h"
 #include "reports/human.h"
-#include "reports/new_file.h"
 
 namespace plait {
 namespace {
@@ -105,9 +105,7 @@ std::vector<std::string> scenario_files(const std::string& folder,
 
 void write_scenario(const std::string& path, const std::string& json) {
   if (path.empty()) return;
-  NewFile file(path);
-  file.write(json + "\n");
-  file.finish();
+  write_file(path, json + "\n");
 }
 
 ValidationRecord validated(const ValidationTask& task, const std::string& scenario) {
@@ -145,9 +143,7 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
       [&](std::size_t done) { progress(done, tasks.size(), "records"); });
   progress.finish();
   if (!o.svg.empty()) {
-    NewFile file(o.svg);
-    file.write(validation_svg(v));
-    file.finish();
+    write_file(o.svg, validation_svg(v));
   }
   save_page(o, v);
   print_result(o.output, rendered(v, o));

@@ -15,10 +15,11 @@
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "prediction/run_facts.h"
 #include "prediction/whatif.h"
-#include "reports/new_file.h"
 #include "scenarios/overrides.h"
 
 namespace plait {
@@ -104,9 +105,7 @@ int whatif(const WhatIfOptions& options, const std::string& command_line) {
   refuse_rows_of_serving(reasons_of(study));
   print_warnings(study.warnings);
   if (!options.svg.empty()) {
-    NewFile file(options.svg);
-    file.write(whatif_svg(study));
-    file.finish();
+    write_file(options.svg, whatif_svg(study));
   }
   save_page(options, study, asked.base);
   print_result(options.output, rendered(study, options.output));

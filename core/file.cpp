@@ -2,16 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "core/error.h"
-#include "core/json.h"
 
 namespace plait {
 namespace {
@@ -56,12 +53,11 @@ std::string read_text_file(const std::string& path) {
   std::string text;
   std::size_t used = 0;
   while (true) {
-    if (used > JsonDocument::kMaxBytes) {
-      throw InputError(
-          {.code = "J004",
-           .problem = fmt::format("{} is larger than {} MiB", path, JsonDocument::kMaxBytes >> 20),
-           .where = {path, 1, 1, ""},
-           .cure = "check that this is the file you mean"});
+    if (used > kMostBytes) {
+      throw InputError({.code = "J004",
+                        .problem = fmt::format("{} is larger than {} MiB", path, kMostBytes >> 20),
+                        .where = {path, 1, 1, ""},
+                        .cure = "check that this is the file you mean"});
     }
     constexpr std::size_t kFirst = 16 << 10;
     if (text.size() == used) text.resize(std::max(kFirst, 2 * used));
@@ -73,33 +69,6 @@ std::string read_text_file(const std::string& path) {
   }
   text.resize(used);
   return text;
-}
-
-void write_file(const std::string& path, std::string_view content) {
-  const auto check = [&path](bool good, const std::string& what) {
-    if (!good)
-      throw EnvironmentError(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
-  };
-  std::string draft = path + ".XXXXXX";
-  const Descriptor file(::mkstemp(draft.data()));
-  check(file.value() >= 0, "create");
-  struct Cleanup {
-    const std::string* draft;
-    ~Cleanup() {
-      if (draft != nullptr) ::unlink(draft->c_str());
-    }
-  } cleanup{&draft};
-  while (!content.empty()) {
-    const ssize_t put = ::write(file.value(), content.data(), content.size());
-    if (put < 0 && errno == EINTR) continue;
-    check(put >= 0, "write");
-    content.remove_prefix(static_cast<std::size_t>(put));
-  }
-  const mode_t mask = ::umask(0);  // mkstemp gives 0600; a new file has 0666 less the umask
-  ::umask(mask);
-  check(::fchmod(file.value(), 0666 & ~mask) == 0, "set the mode of");
-  check(::rename(draft.c_str(), path.c_str()) == 0, "replace");
-  cleanup.draft = nullptr;
 }
 
 }  // namespace plait

@@ -1,13 +1,17 @@
 #pragma once
-// Files are read whole and written whole or not at all.
+// Files are read whole.
 
+#include <cstddef>
 #include <string>
-#include <string_view>
 
 namespace plait {
 
-/// Replaces `path` by a file with this content: written beside it under another name, then renamed,
-/// so a reader never sees half a file. Throws EnvironmentError.
-void write_file(const std::string& path, std::string_view content);
+/// The content of a file, or of standard input for "-". Throws InputError J001 to J004.
+std::string read_text_file(const std::string& path);
+/// What messages call it: its path, or "<stdin>".
+std::string input_name(const std::string& path);
+
+/// Of a text that is read: more is refused (J004).
+constexpr std::size_t kMostBytes = 64 << 20;
 
 }  // namespace plait

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/file.h"
 #include "core/json_builder.h"
 #include "core/split.h"
 
@@ -199,11 +200,10 @@ void JsonDocument::wrap(const std::vector<std::string>& path, const std::string&
 std::vector<std::string> split_path(std::string_view path) { return split(path, '.'); }
 
 JsonDocument parse_json(std::string_view text, const std::string& file) {
-  if (text.size() > JsonDocument::kMaxBytes) {
-    throw InputError(
-        {.code = "J004",
-         .problem = fmt::format("{} is larger than {} MiB", file, JsonDocument::kMaxBytes >> 20),
-         .where = {file, 1, 1, ""}});
+  if (text.size() > kMostBytes) {
+    throw InputError({.code = "J004",
+                      .problem = fmt::format("{} is larger than {} MiB", file, kMostBytes >> 20),
+                      .where = {file, 1, 1, ""}});
   }
   JsonDocument document;
   const std::string* place = &document.origins_.emplace_back(file);
@@ -213,7 +213,7 @@ JsonDocument parse_json(std::string_view text, const std::string& file) {
 }
 
 JsonDocument read_json_file(const std::string& path) {
-  return parse_json(read_text_file(path), path == "-" ? "<stdin>" : path);
+  return parse_json(read_text_file(path), input_name(path));
 }
 
 std::string json_quote(std::string_view text) {

@@ -67,7 +67,6 @@ class Json {
 
 class JsonDocument {
  public:
-  static constexpr std::size_t kMaxBytes = 64 << 20;
   static constexpr std::size_t kMaxDepth = 100;
   static constexpr std::size_t kMaxValues = 1'000'000;
 
@@ -109,11 +108,6 @@ JsonDocument parse_json(std::string_view text, const std::string& file);
 
 /// Without the mark of UTF-8 that some editors put first.
 std::string_view without_mark(std::string_view text);
-
-/// The content of a file, or of standard input for "-". Throws InputError J001 to J004.
-std::string read_text_file(const std::string& path);
-/// What messages call it: its path, or "<stdin>".
-std::string input_name(const std::string& path);
 
 /// parse_json of a file.
 JsonDocument read_json_file(const std::string& path);

@@ -20,7 +20,8 @@ struct Measure {
 /// "100 Gbit/s", "0.5", with or without quotes; nothing for any other text.
 std::optional<Measure> read_measure(std::string_view text);
 
-/// The number at three significant digits, without trailing zeros or an exponent, and the unit.
+/// The number at three significant digits without trailing zeros, from 1e16 on and below 1e-4 with
+/// an exponent, and the unit.
 std::string to_text(const Measure& measure);
 
 }  // namespace plait

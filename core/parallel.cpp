@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Helpers {
     Call call{loop, hands};
     {
       const std::lock_guard lock(mutex_);
-      for (; size_ < hands; ++size_) std::thread([this] { serve(); }).detach();
+      while (size_ < hands && add_helper()) ++size_;
       calls_.push_back(&call);
     }
     called_.notify_all(), left_.notify_all();
@@ -47,6 +48,15 @@ class Helpers {
     int inside = 0;
   };
 
+  /// Where the system has no more threads, those that are there do it all.
+  bool add_helper() {
+    try {
+      std::thread([this] { serve(); }).detach();
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
   [[noreturn]] void serve() {
     allocate_on_large_pages(kHeapOfAThread);
     std::unique_lock lock(mutex_);

@@ -56,7 +56,7 @@ std::string unit_cure(std::string_view name, const UnitTable& table) {
   return fmt::format("use one of {}", fmt::join(names, ", "));
 }
 
-/// Three significant digits, never in exponent form.
+/// Three significant digits, but at most two decimals; never in exponent form.
 std::string three_digits(double v) {
   const double size = std::abs(v);
   return fmt::format("{:.{}f}", v, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
@@ -125,12 +125,12 @@ double parse_amount(std::string_view text, const UnitTable& table, const Where& 
 template <>
 Bytes parse_quantity<Bytes>(std::string_view text, const Where& where) {
   const double value = std::round(parse_amount(text, kBytes, where));
-  constexpr double kLargest = 4611686018427387904.0;  // 2^62: sums of two still fit
+  constexpr double kLargest = 1125899906842624.0;  // 2^50: thousands of such can be added up
   if (std::abs(value) > kLargest) {
     throw InputError({.code = "U004",
                       .problem = fmt::format("\"{}\" is too large", text),
                       .where = where,
-                      .expected = "at most 4194304 TiB"});
+                      .expected = "at most 1024 TiB"});
   }
   return Bytes(static_cast<std::int64_t>(value));
 }

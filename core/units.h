@@ -47,7 +47,7 @@ template <class Q>
 Q parse_quantity(std::string_view text, const Where& where = {}) {
   return Q(parse_amount(text, unit_table<Q>(), where));
 }
-/// Rounded to the nearest byte; U004 above 2^62.
+/// Rounded to the nearest byte; U004 above 2^50.
 template <>
 Bytes parse_quantity<Bytes>(std::string_view text, const Where& where);
 

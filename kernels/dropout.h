@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/random.h"
 #include "kernels/positions.h"
 
 namespace plait::kernels {
@@ -27,14 +28,6 @@ struct Dropout {
     return static_cast<std::uint32_t>(probability * 4294967296.0);
   }
 };
-
-/// Finaliser of SplitMix64 (Steele, Lea and Flood 2014, Fast splittable pseudorandom number
-/// generators, figure 17 with the constants of Stafford's variant 13).
-constexpr std::uint64_t mix64(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
 
 /// Key of one row: of a token's activation (head = 0), or of one query's attention weights.
 /// `sample`, `position` and `head` count within the block.

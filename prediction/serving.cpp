@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/file.h"
 #include "core/json.h"
 #include "core/time.h"
 #include "plan/refusal.h"

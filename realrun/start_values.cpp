@@ -2,16 +2,12 @@
 
 #include <cmath>
 
+#include "core/random.h"
+
 namespace plait {
 namespace {
 
-/// SplitMix64's increment and finaliser (Steele et al. 2014).
-constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
+constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;  // SplitMix64's increment
 
 }  // namespace
 
@@ -22,7 +18,7 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 InitialWeight::InitialWeight(std::string_view name, std::int64_t layer, std::int64_t inputs)
-    : key_(mix(hash_of(name) + kOdd * static_cast<std::uint64_t>(layer + 1))) {
+    : key_(mix64(hash_of(name) + kOdd * static_cast<std::uint64_t>(layer + 1))) {
   const bool looked_up =
       name == "embedding.weight" || name == "position.weight" || name == "token_type.weight";
   if (name.ends_with("gamma")) {
@@ -40,13 +36,13 @@ InitialWeight::InitialWeight(std::string_view name, std::int64_t layer, std::int
 }
 
 double InitialWeight::operator()(std::int64_t element) const {
-  const std::uint64_t bits = mix(key_ + kOdd * static_cast<std::uint64_t>(element + 1));
+  const std::uint64_t bits = mix64(key_ + kOdd * static_cast<std::uint64_t>(element + 1));
   return mean_ + size_ * (static_cast<double>(bits >> 11) * 0x1p-52 - 1);
 }
 
 std::int64_t token_at(std::int64_t sample, std::int64_t position, std::int64_t vocab) {
-  const std::uint64_t bits = mix(mix(kOdd * static_cast<std::uint64_t>(sample + 1)) +
-                                 static_cast<std::uint64_t>(position + 1));
+  const std::uint64_t bits = mix64(mix64(kOdd * static_cast<std::uint64_t>(sample + 1)) +
+                                   static_cast<std::uint64_t>(position + 1));
   return static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(vocab));
 }
 

@@ -11,6 +11,7 @@
 #include "plan/places.h"
 #include "reports/human.h"
 #include "reports/json.h"
+#include "topologies/graph.h"
 
 namespace plait {
 namespace {
@@ -41,12 +42,26 @@ bool is_rate(const std::string& resource) {
   return resource.ends_with("_bandwidth") || resource.ends_with("_flops");
 }
 
+/// How much faster a resource becomes of 10 % more. NICs that no switch holds up gain no more than
+/// their PCIe slots let through.
+double gain_of(const std::string& resource, const Cluster& cluster) {
+  if (cluster.nodes == 1) return 1.1;
+  const Graph& g = *cluster.graph;
+  const bool whole = g.fabric.topology <= Topology::kFatTree && g.fabric.oversubscription == 1 &&
+                     g.fabric.spine_oversubscription == 1;
+  const bool nics = resource == resource_name(bandwidth_of(g.fabric.link));
+  const std::vector<BytesPerSecond>& slots = g.kind(0).slot_of_nic;
+  if (!nics || !whole || slots.empty()) return 1.1;
+  const double let_through = std::ranges::min(slots) * kNicForPcie / cluster.nic_bandwidth;
+  return std::clamp(let_through, 1.0, 1.1);
+}
+
 std::vector<SensitivityLine> sensitivities(const std::vector<Sensitivity>& from,
-                                           double step_time_s) {
+                                           const Cluster& cluster, double step_time_s) {
   std::vector<SensitivityLine> out;
   for (const Sensitivity& s : from) {
     // t / 1.1 instead of t for a rate, 0.9 t instead of t for a time.
-    const double saved = is_rate(s.resource) ? 1 - 1 / 1.1 : 0.1;
+    const double saved = is_rate(s.resource) ? 1 - 1 / gain_of(s.resource, cluster) : 0.1;
     const double saved_s = saved * s.time.value;
     out.push_back({s.resource, s.time.value, saved_s > 0 ? -ratio(saved_s, step_time_s) : 0});
   }
@@ -213,7 +228,7 @@ Report summarize(const ReportInputs& in) {
   r.breakdown = shares(without_waits(in.explanation.breakdown, hidden), r.step_time_s);
   r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
   r.bound_by = in.explanation.bound_by;
-  r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);
+  r.sensitivity = sensitivities(in.explanation.sensitivity, in.cluster, r.step_time_s);
   r.memory = summarize_memory(in.plan, in.cluster, in.memory, in.node);
   r.collectives = collective_lines(in);
   r.contention = in.contention;

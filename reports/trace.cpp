@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "reports/flows.h"
 #include "reports/memory_curve.h"
 #include "reports/shown_tracks.h"
@@ -22,10 +22,6 @@ constexpr int kPhaseThread = 1;
 constexpr int thread_of(Stream stream) { return 2 + static_cast<int>(stream); }
 
 constexpr std::size_t kPart = 64 << 10;  // bytes handed to `write` at once
-
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 /// Microseconds with three decimals: the unit of the format, to the nanosecond.
 std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
@@ -101,7 +97,7 @@ void write_slice(EventWriter& out, const Track& track, const Slice& s, const Cal
 /// those of the streams.
 void write_phases(EventWriter& out, const Plan& plan, const Track& track) {
   std::vector<std::string> block_argument;
-  for (const Block& b : plan.blocks) block_argument.push_back(",\"block\":" + json_string(b.name));
+  for (const Block& b : plan.blocks) block_argument.push_back(",\"block\":" + json_quote(b.name));
   const Call* open = nullptr;
   Slice slice;
   const auto close = [&] {
@@ -223,8 +219,8 @@ void write_trace(const TraceInputs& in, const std::function<void(std::string_vie
   EventWriter out(write);
   out.raw(fmt::format(R"({{"displayTimeUnit":"ns","otherData":{{"model":{},"version":{},)"
                       R"("scenario_sha256":{},"command":{}}},"traceEvents":[)",
-                      json_string(in.plan.name), json_string(in.run.version),
-                      json_string(in.run.scenario_sha256), json_string(in.run.command)));
+                      json_quote(in.plan.name), json_quote(in.run.version),
+                      json_quote(in.run.scenario_sha256), json_quote(in.run.command)));
   for (const Track* t : tracks) write_names(out, in.plan, *t);
   for (const Track* t : tracks) {
     PLAIT_CHECK(static_cast<std::int64_t>(t->start.size()) ==

@@ -57,6 +57,7 @@ void expand(const std::string& text, const std::string& value, std::vector<std::
   for (std::int64_t v = lo; v <= hi; v = factor ? v * step : v + step) {
     if (out.size() >= kMostCombinations) refuse(text, "more than a million values");
     out.push_back(fmt::format("{}", v));
+    if (factor && v > hi / step) break;
   }
 }
 

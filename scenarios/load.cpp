@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/file.h"
 #include "core/spelling.h"
 #include "core/units.h"
 #include "model/presets.h"

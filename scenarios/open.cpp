@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <regex>
+#include <string_view>
 
 #include "core/parse_number.h"
+#include "core/split.h"
 #include "scenarios/framework.h"
 #include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
@@ -54,10 +56,21 @@ std::string text_of(const Json& json) {
   }
 }
 
+/// A number, then what joins numbers, then both and blanks. (A regular expression would recurse
+/// over a text of any length.)
+bool looks_like_several(std::string_view text) {
+  text = trimmed(text);
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos) return false;
+  const std::string_view rest = trimmed(text.substr(digits));
+  const bool joined =
+      !rest.empty() && std::string_view("-,;:").find(rest.front()) != std::string_view::npos;
+  return joined && rest.find_first_not_of("-+*,;:. \t\n\r0123456789") == std::string_view::npos;
+}
+
 /// S049: "2,4", "2-8" and "2-8*2", which -L takes, are no list and no range here.
 void refuse_other_notation(const Json& json) {
-  static const std::regex several(R"(\s*\d+\s*[-,;:][-+*,;:.\d\s]*)");
-  if (!json.is(Json::Kind::kText) || !std::regex_match(json.text(), several)) return;
+  if (!json.is(Json::Kind::kText) || !looks_like_several(json.text())) return;
   throw InputError(
       {.code = "S049",
        .problem = fmt::format("{} cannot be \"{}\"", json.path(), json.text()),

@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <regex>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/split.h"
 #include "core/units.h"
 #include "scenarios/fields.h"
 
@@ -41,10 +42,26 @@ void refuse_unknown_other_name(const Override& given) {
                     .cure = fmt::format("or set a field of {}", fmt::join(real, " or "))});
 }
 
+bool is_word(std::string_view text) {
+  constexpr std::string_view kAll =
+      "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  constexpr std::string_view kFirst = kAll.substr(0, 27);  // small ones, as names begin
+  return !text.empty() && kFirst.find(text.front()) != std::string_view::npos &&
+         text.find_first_not_of(kAll) == std::string_view::npos;
+}
+
+/// "[none, full]" as "["none","full"]". (A regular expression would recurse over a text of any
+/// length.)
 std::string with_quotes(const std::string& value) {
-  static const std::regex kWords(R"(\[\s*[a-z_]\w*(\s*,\s*[a-z_]\w*)*\s*\])"),
-      kWord(R"([a-z_]\w*)");
-  return std::regex_match(value, kWords) ? std::regex_replace(value, kWord, "\"$&\"") : value;
+  if (!value.starts_with('[') || !value.ends_with(']')) return value;
+  std::vector<std::string> words;
+  for (const std::string_view part :
+       split(std::string_view(value).substr(1, value.size() - 2), ',')) {
+    const std::string_view word = trimmed(part);
+    if (!is_word(word)) return value;
+    words.push_back(json_quote(word));
+  }
+  return json_list(words);
 }
 
 bool is_continuous(const std::string& path) {

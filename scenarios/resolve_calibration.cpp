@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "core/file.h"
 #include "core/sha256.h"
 #include "scenarios/resolve.h"
 

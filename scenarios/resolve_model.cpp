@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/file.h"
 #include "model/hf_config.h"
 #include "model/presets.h"
 #include "scenarios/resolve.h"

@@ -170,12 +170,13 @@ const Table<Speculation>& speculation_table() {
 
 const Table<EnginePool>& pool_table() {
   using P = EnginePool;
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;  // the product of three can be added up
   static const Table<P> table(
       "serving.disaggregated.prefill, serving.disaggregated.decode",
       {
-          field("tp", &P::tp, Int{}, "Tensor parallel ranks of each instance."),
-          field("pp", &P::pp, Int{}, "Pipeline stages of each instance."),
-          field("dp", &P::dp, Int{}, "Instances.")
+          field("tp", &P::tp, Int{.max = kMost}, "Tensor parallel ranks of each instance."),
+          field("pp", &P::pp, Int{.max = kMost}, "Pipeline stages of each instance."),
+          field("dp", &P::dp, Int{.max = kMost}, "Instances.")
               .otherwise("as many as the other pool leaves devices for"),
           field("engine", &P::limits, Nested{&engine_table()}, "How its steps are batched.")
               .otherwise("as `serving.engine`, field by field"),

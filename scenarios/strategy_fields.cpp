@@ -170,7 +170,7 @@ const Table<FsdpOptions>& fsdp_table() {
           field("root", &F::root, Flag{},
                 "Embedding, last norm and output matrix are one unit, where there is no pipeline, "
                 "and stay gathered from their first use to their last: PyTorch's root module."),
-          field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
+          field("prefetch", &F::prefetch, Int{.min = 0, .max = 255},
                 "Layers gathered ahead of the one that computes.")
               .searchable(),
           field("copies", &F::copies,

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/error.h"
-#include "kernels/dropout.h"
+#include "core/random.h"
 
 namespace plait {
 
@@ -27,7 +27,7 @@ class ColdRing {
     constexpr std::uint64_t kLinesPerPage = 4096 / kLine;
     const std::int64_t size = (elements + kPerLine - 1) / kPerLine * kPerLine;
     PLAIT_CHECK(size <= size_, "an operand larger than the pool");
-    next_ += static_cast<std::int64_t>(kernels::mix64(++taken_) % kLinesPerPage) * kPerLine;
+    next_ += static_cast<std::int64_t>(mix64(++taken_) % kLinesPerPage) * kPerLine;
     if (next_ + size > size_) next_ = 0;
     T* const begin = data_ + next_;
     next_ += size;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/dropout.h"
+#include "core/random.h"
 #include "model/op_json.h"
 #include "realrun/start_values.h"
 
@@ -20,7 +20,7 @@ constexpr DType kWide = DType::kFp32;
 class Draws {
  public:
   explicit Draws(std::string_view name) : seed_(hash_of(name)) {}
-  std::uint64_t next() { return kernels::mix64(seed_ + 0x9E3779B97F4A7C15U * ++drawn_); }
+  std::uint64_t next() { return mix64(seed_ + 0x9E3779B97F4A7C15U * ++drawn_); }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   bool once_in(std::uint64_t n) { return next() % n == 0; }
   std::int64_t size(const Octaves& o) {

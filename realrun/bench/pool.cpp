@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "core/random.h"
+
 namespace plait {
 namespace {
 
 constexpr std::int64_t kTokens = 1 << 16;
 
 std::uint64_t hashed(std::size_t i, std::uint64_t seed) {
-  return kernels::mix64((i + 1) * 0x9E3779B97F4A7C15U + seed);
+  return mix64((i + 1) * 0x9E3779B97F4A7C15U + seed);
 }
 /// In [0, 1).
 float uniform(std::size_t i, std::uint64_t seed) {

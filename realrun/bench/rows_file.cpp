@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/file.h"
 
 namespace plait {
 namespace {

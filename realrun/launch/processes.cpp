@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -56,10 +57,14 @@ void say(int fd, Fault fault, const std::string& text) {
     code = body(rank);
   } catch (const std::bad_alloc&) {
     say(words, Fault::kMachine, "rank " + std::to_string(rank) + " ran out of memory");
-  } catch (const InternalError& e) {
-    say(words, Fault::kInternal, e.what());
-  } catch (const std::exception& e) {
+  } catch (const EnvironmentError& e) {
     say(words, Fault::kMachine, e.what());
+  } catch (const InputError& e) {
+    say(words, Fault::kMachine, e.what());
+  } catch (const std::system_error& e) {
+    say(words, Fault::kMachine, e.what());
+  } catch (const std::exception& e) {
+    say(words, Fault::kInternal, e.what());
   }
   std::fflush(nullptr);
   _exit(code);

@@ -5,6 +5,7 @@
 
 #include "core/embedded_file.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/sha256.h"
 #include "reports/json_tree.h"
 
@@ -57,10 +58,6 @@ std::string policy(const std::string& script, const std::string& style) {
          "; base-uri 'none'; form-action 'none'";
 }
 
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 /// In a script element only "<" could end it or open a comment; JSON has it in texts only.
 std::string without_tags(const std::string& json) {
   std::string out;
@@ -76,9 +73,9 @@ std::string without_tags(const std::string& json) {
 }
 
 std::string document(const Page& page) {
-  std::string out = "{\"kind\":" + quoted(page.kind) + ",\"title\":" + quoted(page.title) +
-                    ",\"command\":" + quoted(page.command) +
-                    ",\"version\":" + quoted(page.version) + ",\n\"result\":" + page.result;
+  std::string out = "{\"kind\":" + json_quote(page.kind) + ",\"title\":" + json_quote(page.title) +
+                    ",\"command\":" + json_quote(page.command) +
+                    ",\"version\":" + json_quote(page.version) + ",\n\"result\":" + page.result;
   if (!page.scenario.empty()) out += ",\n\"scenario\":" + page.scenario;
   for (const PageItem& item : page.pictures) out += ",\n\"" + item.key + "\":" + item.json;
   return without_tags(out + "}\n");

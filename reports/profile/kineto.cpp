@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "model/op_json.h"
 #include "reports/profile/kernel_origins.h"

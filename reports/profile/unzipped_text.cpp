@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 
 #if PLAIT_HAS_ZLIB

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/file.h"
 #include "core/json.h"
 
 namespace plait {

@@ -46,6 +46,10 @@ class Calibrate(CommandTest):
         self.assertEqual(list(calibration["transports"]), ["threads"])
         self.assertTrue(calibration["combine"]["bytes"])
 
+        to_stdout = plait("calibrate", *raw, "-o", "-", "--name", "box")
+        self.assertEqual(to_stdout.out, fitted.read_text(encoding="utf-8"))
+        self.assertIn("held out", to_stdout.err)
+
         scenario = {**read_scenario(TINY_CPU), "calibration": fitted.name}
         named = self.file("tiny.json", json.dumps(scenario))
         provenance = plait("run", named, "--format", "json").json()["provenance"]

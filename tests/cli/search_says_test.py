@@ -1,8 +1,9 @@
 """What plait search says beside the best: what holds, why layouts are refused, what is proven."""
 
+import json
 import unittest
 
-from plait_command import SOURCE, TINY, CommandTest, plait
+from plait_command import SOURCE, TINY, CommandTest, plait, read_scenario
 
 HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
 MISTRAL = SOURCE / "scenarios" / "mistral" / "mistral-7b-8xa100-fsdp.json"
@@ -130,6 +131,11 @@ class SearchSays(CommandTest):
             self.assertEqual(refused.code, 2)
             self.assertIn(f'error[S049]: strategy.tp cannot be "{value}"', refused.err)
             self.assertIn('a list [2,4,8], a range "2..8", or "auto"', refused.err)
+        many = json.loads(json.dumps(read_scenario(HYBRID)))
+        many["strategy"]["tp"] = ",".join(["1"] * 200000)
+        refused = plait("search", self.file("many.json", json.dumps(many)))
+        self.assertEqual(refused.code, 2)
+        self.assertIn("error[S049]: strategy.tp cannot be", refused.err)
 
     def test_a_field_to_keep_that_is_none_is_likened_to_one(self):
         for kept, cure in {"tp": 'did you mean "strategy.tp"?',

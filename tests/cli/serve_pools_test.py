@@ -124,6 +124,7 @@ class Pools(CommandTest):
             ("S185", changed(APART, "serving.disaggregated", {"prefill": {}, "decode": {}})),
             ("S185", changed(changed(APART, "serving.disaggregated.prefill.dp", 1),
                              "serving.disaggregated.decode.dp", 1)),
+            ("U004", changed(APART, "serving.disaggregated.prefill", {"tp": 2**32, "pp": 2**32})),
             ("S186", changed(APART, "strategy", {"tp": 2})),
             ("S186", changed(APART, "placement", {"order": ["tp", "pp", "dp"]})),
             ("S187", changed(APART, "model", "mistral-7b-v0.1")),

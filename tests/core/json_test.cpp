@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/file.h"
+#include "core/new_file.h"
 
 namespace plait::json_test {
 

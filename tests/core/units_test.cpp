@@ -59,6 +59,7 @@ TEST(Units, WhatIsNoNumberIsRefused) {
     EXPECT_EQ(code_of([&] { parse_quantity<Bytes>(text); }), "U003") << text;
   }
   EXPECT_EQ(code_of([] { parse_quantity<Bytes>("1e30 GiB"); }), "U004");
+  EXPECT_EQ(code_of([] { parse_quantity<Bytes>("1025 TiB"); }), "U004");
 }
 
 TEST(Units, TextForPeopleHasThreeDigits) {
@@ -83,7 +84,7 @@ TEST(Units, ExactTextReadsBackBitForBit) {
     RC_ASSERT(parse_quantity<BytesPerSecond>(exact_text(rate)) == rate);
   }));
   EXPECT_TRUE(rc::check([] {
-    const Bytes size(*rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 52));
+    const Bytes size(*rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 50));
     RC_ASSERT(parse_quantity<Bytes>(exact_text(size)) == size);
   }));
 }

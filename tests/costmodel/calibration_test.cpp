@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/file.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "costmodel/calibration_cost.h"
 #include "costmodel/costmodel.h"
 #include "costmodel/kernel_features.h"

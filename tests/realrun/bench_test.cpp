@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "model/op_json.h"
 #include "realrun/bench/kernel_call.h"
 #include "realrun/bench/machine.h"

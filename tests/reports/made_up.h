@@ -14,6 +14,7 @@
 
 #include "plan/steady_step.h"
 #include "reports/report.h"
+#include "topologies/catalogue.h"
 
 namespace plait {
 
@@ -100,6 +101,7 @@ struct MadeUp {
   }
 
   void make_up_machine() {
+    cluster.graph = make_cluster({.preset = "dgx-v100", .nodes = 2}).graph;  // of any two nodes
     cluster.name = "box";
     cluster.device.name = "toy";
     cluster.device.peak_bf16 = FlopsPerSecond(1e15);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/reports/made_up.h"
+#include "topologies/catalogue.h"
 
 namespace plait::report_test {
 
@@ -121,6 +122,17 @@ TEST(Report, SensitivityDividesRatesAndScalesTimes) {
   EXPECT_NEAR(lines[0].change_for_ten_percent, -0.1 / 3, 1e-12);
   EXPECT_EQ(lines[1].resource, "launch_overhead");
   EXPECT_NEAR(lines[1].change_for_ten_percent, -0.03 / 3, 1e-12);
+}
+
+TEST(Report, NicsGainWhatTheirSlotsLetThrough) {
+  MadeUp m;
+  m.explanation.sensitivity = {{"infiniband_bandwidth", Seconds(1e-6)}};
+  m.cluster = make_cluster({.preset = "hgx-h100", .nodes = 2});
+  const double least = 50.0 / (63 * kNicForPcie);  // of the time, with NICs as fast as the slots
+  EXPECT_NEAR(m.report().sensitivity[0].change_for_ten_percent, -(1 - least) / 3, 1e-12);
+  // Where switches are the limit, a tenth more gets through.
+  m.cluster = make_cluster({.preset = "hgx-h100", .nodes = 2, .oversubscription = 4});
+  EXPECT_NEAR(m.report().sensitivity[0].change_for_ten_percent, -(1 - 1 / 1.1) / 3, 1e-12);
 }
 
 TEST(Report, CollectivesAreCountedOnTheBusiestStage) {

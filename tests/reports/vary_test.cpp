@@ -21,6 +21,7 @@ TEST(Vary, ListsAndRanges) {
   EXPECT_EQ(parse_variation("strategy.tp=1,2,4").values, (Texts{"1", "2", "4"}));
   EXPECT_EQ(parse_variation("tp=1-8*2").values, (Texts{"1", "2", "4", "8"}));
   EXPECT_EQ(parse_variation("tp=1-7*2").values, (Texts{"1", "2", "4"}));
+  EXPECT_EQ(parse_variation("tp=10-999999999999*999999999999").values, (Texts{"10"}));
   EXPECT_EQ(parse_variation("pp=2-4").values, (Texts{"2", "3", "4"}));
   EXPECT_EQ(parse_variation("pp=0-8+4").values, (Texts{"0", "4", "8"}));
   EXPECT_EQ(parse_variation("pp=1-2,16").values, (Texts{"1", "2", "16"}));

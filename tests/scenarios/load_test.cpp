@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/file.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "core/sha256.h"
 #include "scenarios/scenario.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/file.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "scenarios/scenario.h"
 
 namespace plait::malformed_test {

@@ -109,7 +109,9 @@ TEST(Overrides, AConfigurationIsNoNameOfAModel) {
 
 TEST(Overrides, ListsMayHaveLostTheirQuotesToTheShell) {
   EXPECT_EQ(with_quotes("[tp,dp]"), R"(["tp","dp"])");
-  EXPECT_EQ(with_quotes("[ tp , dp ]"), R"([ "tp" , "dp" ])");
+  EXPECT_EQ(with_quotes("[ tp , dp ]"), R"(["tp","dp"])");
+  const std::string long_word(1 << 20, 'a');
+  EXPECT_EQ(with_quotes("[" + long_word + "]"), "[\"" + long_word + "\"]");
   for (const char* same : {"[1,2]", R"(["tp"])", "[]", "tp,dp", "100 Gbit/s", "[tp,2]", "{a:b}"}) {
     EXPECT_EQ(with_quotes(same), same);
   }

@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/new_file.h"
 #include "scenarios/scenario.h"
 
 namespace plait::schema_test {

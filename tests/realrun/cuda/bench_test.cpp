@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/file.h"
 #include "costmodel/fit/calibrate.h"
 #include "costmodel/kernel_features.h"
 #include "model/op_json.h"

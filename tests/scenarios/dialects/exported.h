@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/file.h"
 #include "core/json.h"
 #include "scenarios/dialects/dialects.h"
 

@@ -1,5 +1,6 @@
 // Hybrids as Megatron-LM's command lines have them.
 
+#include "core/file.h"
 #include "scenarios/fields.h"
 #include "tests/scenarios/dialects/exported.h"
 #include "tests/scenarios/dialects/imported.h"

@@ -1,4 +1,4 @@
-#include "reports/new_file.h"
+#include "core/new_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

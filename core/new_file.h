@@ -36,4 +36,7 @@ class NewFile {
   std::FILE* file_ = nullptr;
 };
 
+/// A NewFile of this content. Throws EnvironmentError.
+void write_file(const std::string& path, std::string_view content);
+
 }  // namespace plait

@@ -1,4 +1,4 @@
-#include "reports/new_file.h"
+#include "core/new_file.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -99,6 +99,12 @@ void NewFile::finish() {
   leave(partial_.c_str());
   errno = error;
   if (!whole) fail("write");
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  NewFile file(path);
+  file.write(content);
+  file.finish();
 }
 
 }  // namespace plait
