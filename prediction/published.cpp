@@ -142,22 +142,10 @@ std::string without_name(std::string scenario, const std::string& id) {
   return scenario;
 }
 
-}  // namespace
-
-ValidationRecord published_prediction(
-    const PublishedRun& run, const std::function<void(const std::string& scenario)>& described) {
-  ValidationRecord out = measured_of(run);
-  if (out.reason = run.refused; !out.reason.empty()) return out;
+/// Does a part of the work on a record. Whether it could be done; else `out` has the reason.
+bool done(const PublishedRun& run, ValidationRecord& out, const std::function<void()>& part) {
   try {
-    RecordScenario made = scenario_of(run);
-    out.framework = made.framework;
-    out.assumed = std::move(made.assumed);
-    out.scenario = without_name(made.json, out.id);
-    described(made.json);
-    const Scenario scenario = parse_scenario(made.json, out.id);
-    const Reported predicted = report_of(scenario, costs_of(scenario), {});
-    take_prediction(run, scenario, predicted, out);
-    doubt_units(scenario, predicted.report, out);
+    part();
   } catch (const NotRepresentable& why) {
     out.reason = why.what();
     for (const std::string& member : run.unread) out.reason += "; not read: " + member;
@@ -166,6 +154,27 @@ ValidationRecord published_prediction(
   } catch (const std::exception& bug) {  // the other records can be predicted all the same
     out.reason = fmt::format("a bug in plait, please report it: {}", bug.what());
   }
+  return out.reason.empty();
+}
+
+}  // namespace
+
+ValidationRecord published_prediction(
+    const PublishedRun& run, const std::function<void(const std::string& scenario)>& described) {
+  ValidationRecord out = measured_of(run);
+  if (out.reason = run.refused; !out.reason.empty()) return out;
+  RecordScenario made;
+  if (!done(run, out, [&] { made = scenario_of(run); })) return out;
+  out.framework = made.framework;
+  out.assumed = std::move(made.assumed);
+  out.scenario = without_name(made.json, out.id);
+  described(made.json);
+  done(run, out, [&] {
+    const Scenario scenario = parse_scenario(made.json, out.id);
+    const Reported predicted = report_of(scenario, costs_of(scenario), {});
+    take_prediction(run, scenario, predicted, out);
+    doubt_units(scenario, predicted.report, out);
+  });
   return out;
 }
 

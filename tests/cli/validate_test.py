@@ -99,6 +99,19 @@ class Validate(CommandTest):
         self.assertEqual(refused.code, 3)
         self.assertIn("cannot make", refused.err)
 
+    def test_a_scenario_that_cannot_be_written_is_the_machines_fault(self):
+        (self.folder / "out" / "made_up-1.json").mkdir(parents=True)
+        refused = plait("validate", self.records(RECORD), "--write-scenarios", self.folder / "out")
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("cannot write", refused.err)
+        self.assertNotIn("bug", refused.out + refused.err)
+
+    def test_scenarios_of_long_ids_are_written_under_names_that_differ(self):
+        path = self.records(dict(RECORD, id="x" * 400 + "a"), dict(RECORD, id="x" * 400 + "b"))
+        self.run_ok("validate", path, "--write-scenarios", self.folder / "out")
+        names = sorted(p.name for p in (self.folder / "out").iterdir())
+        self.assertEqual(names, ["x" * 200 + "-2.json", "x" * 200 + ".json"])
+
     def test_runs_of_a_group_are_ranked(self):
         times = (3.0, 2.0, 1.0)
         layouts = ({"tp": 8, "pp": 1, "dp": 1}, {"tp": 4, "pp": 1, "dp": 2},
