@@ -112,6 +112,13 @@ class Validate(CommandTest):
         names = sorted(p.name for p in (self.folder / "out").iterdir())
         self.assertEqual(names, ["x" * 200 + "-2.json", "x" * 200 + ".json"])
 
+    def test_up_to_three_records_of_which_the_same_is_said_are_named(self):
+        abaci = [changed(n, cluster={"gpu": "abacus"}) for n in range(5, 9)]
+        text = self.run_ok("validate", self.records(
+            *(changed(n, recompute="") for n in range(1, 3)), *abaci)).out
+        self.assertIn("2 x  recomputation: none (made_up#1, made_up#2)", text)
+        self.assertRegex(text, r'4 x  .*"abacus" \(made_up#5, made_up#6, made_up#7,\s+\.\.\.\)')
+
     def test_runs_of_a_group_are_ranked(self):
         times = (3.0, 2.0, 1.0)
         layouts = ({"tp": 8, "pp": 1, "dp": 1}, {"tp": 4, "pp": 1, "dp": 2},
@@ -147,8 +154,8 @@ class Validate(CommandTest):
         self.assertEqual([r["id"] for r in found["records"]], ["made_up#2"])
         picture = self.folder / "picture.svg"
         text = self.run_ok("validate", path, "--worst", "1", "--svg", picture).out
-        self.assertIn("made_up#2", text)
-        self.assertNotIn("made_up#1", text)
+        self.assertRegex(text, r"(?m)^made_up#2 ")
+        self.assertNotRegex(text, r"(?m)^made_up#1 ")
         self.assertTrue(ElementTree.parse(picture).getroot().tag.endswith("svg"))
 
     def test_the_worst_are_listed_in_every_format(self):
