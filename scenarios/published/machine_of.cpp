@@ -46,10 +46,16 @@ struct Machine {
   std::string node, device;
 };
 
+/// Null where it is none of them.
+const NamedMachine* machine_called(const std::string& gpu) {
+  const auto* const found = std::ranges::find_if(
+      kMachines, [&](const NamedMachine& m) { return gpu.starts_with(m.gpu); });
+  return found == std::end(kMachines) ? nullptr : found;
+}
+
 Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
-  for (const NamedMachine& m : kMachines) {
-    if (gpu.starts_with(m.gpu)) return {std::string(m.node), std::string(m.device)};
-  }
+  if (const NamedMachine* m = machine_called(gpu))
+    return {std::string(m->node), std::string(m->device)};
   const std::string device = device_called(gpu);
   if (device.empty())
     throw NotRepresentable(fmt::format("no device of the catalogue is called \"{}\"", gpu));
@@ -138,6 +144,11 @@ nlohmann::ordered_json device_of(const std::string& gpu, const std::string& devi
 }
 
 }  // namespace
+
+std::string device_of_run(const PublishedRun& run) {
+  const NamedMachine* const named = machine_called(run.gpu);
+  return named != nullptr ? std::string(named->device) : device_called(run.gpu);
+}
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const Machine machine = machine_of(run.gpu, assumed);

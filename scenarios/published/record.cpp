@@ -61,8 +61,10 @@ std::int64_t devices_of(const PublishedLayout& p) {
 
 /// Words, or over how many ranks: 8 is FULL_SHARD over eight, 1 is none.
 void read_shards(RecordPart& p, PublishedLayout& out) {
-  out.fsdp = p.kind("fsdp");
-  if (!p.number("fsdp")) return;
+  if (!p.number("fsdp")) {
+    out.fsdp = p.kind("fsdp");
+    return;
+  }
   const std::int64_t ranks = p.count("fsdp", 0);
   out.fsdp = ranks > 1 ? fmt::format("FSDP over {} ranks", ranks) : "";
   if (out.zero_group == 0 && ranks > 1) out.zero_group = ranks;

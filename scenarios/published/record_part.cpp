@@ -83,6 +83,7 @@ std::string RecordPart::text(std::string_view key) {
 std::string RecordPart::said(std::string_view key) {
   const Json* member = find(key);
   if (member != nullptr && member->is(Json::Kind::kBool)) return member->boolean() ? "yes" : "no";
+  if (member != nullptr && holds_number(*member)) list_unusable(key, "text");
   const bool list = member != nullptr && member->is(Json::Kind::kList);
   const std::string found = list ? searchable(*member) : text(key);
   return says_nothing(found) ? "" : found;

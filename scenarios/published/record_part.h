@@ -38,7 +38,8 @@ class RecordPart {
   /// The same, or V001.
   RecordPart& part(std::string_view key);
   std::string text(std::string_view key);
-  /// A text, a list of such, or yes or no, but for words that stand for its absence.
+  /// A text, a list of such, or yes or no, but for words that stand for its absence. A number is
+  /// listed in `unusable`.
   std::string said(std::string_view key);
   /// The same where "none" is no kind of it either.
   std::string kind(std::string_view key);

@@ -119,6 +119,13 @@ class Validate(CommandTest):
         self.assertIn("2 x  recomputation: none (made_up#1, made_up#2)", text)
         self.assertRegex(text, r'4 x  .*"abacus" \(made_up#5, made_up#6, made_up#7,\s+\.\.\.\)')
 
+    def test_what_is_warned_of_a_scenario_is_told(self):
+        (record,) = self.validated(changed(1, cluster={"gpu": "V100-SXM2-32GB"}))["records"]
+        self.assertEqual([a[:4] for a in record["assumed"] if a.startswith("W")], ["W014"])
+        (record,) = self.validated(
+            changed(1, cluster={"gpu": "V100-SXM2-32GB"}, precision="mixed"))["records"]
+        self.assertEqual([a for a in record["assumed"] if a.startswith("W")], [])
+
     def test_runs_of_a_group_are_ranked(self):
         times = (3.0, 2.0, 1.0)
         layouts = ({"tp": 8, "pp": 1, "dp": 1}, {"tp": 4, "pp": 1, "dp": 2},
