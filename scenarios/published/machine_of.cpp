@@ -66,6 +66,14 @@ Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
   return out;
 }
 
+/// Where its node has no NVLink the board is one for PCIe, if there is such a one.
+std::string on_board(const std::string& gpu, const FabricWords& fabric) {
+  const bool says_form = has_pattern(lower_case(gpu), "sxm|pcie|nvl");
+  if (!fabric.no_nvlink || says_form) return gpu;
+  const std::string device = device_called(gpu + " PCIe");
+  return !device.empty() && device.ends_with("-pcie") ? gpu + " PCIe" : gpu;
+}
+
 std::string fabric_name(const FabricWords& words) {
   if (words.omni_path) return "opa100";
   if (words.efa) {
@@ -108,24 +116,35 @@ std::int64_t nodes_for(std::int64_t gpus, std::int64_t per_node) {
 /// what it got.
 constexpr double kOmniPathPort = 100;
 
+/// What the words leave open is of the fabric that usually joins such nodes; empty: all of it.
+std::string named_fabric(FabricWords& words, const NodeSpec& node,
+                         std::vector<std::string>& assumed) {
+  if (words.gigabits > 0) return fabric_name(words);
+  assumed.push_back(fmt::format("fabric: {}the one that usually joins such nodes",
+                                words.ethernet ? "Ethernet, as fast as " : ""));
+  if (node.fabric.empty()) return "";
+  words.gigabits = find_fabric(node.fabric).bandwidth.value * 8e-9;
+  return words.ethernet ? fabric_name(words) : "";
+}
+
 /// Between the nodes: of the words, or what usually joins such nodes.
 void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json& cluster,
                 std::vector<std::string>& assumed) {
-  if (words.gigabits == 0) {
-    assumed.push_back(fmt::format("fabric: {}the one that usually joins such nodes",
-                                  words.ethernet ? "Ethernet, as fast as " : ""));
-    if (!words.ethernet) return;
-    words.gigabits = find_fabric(node.fabric).bandwidth.value * 8e-9;
-  }
-  const std::string name = fabric_name(words);
+  const std::string named = named_fabric(words, node, assumed);
+  const bool thins_out = words.oversubscription > 1 && !node.fabric.empty();
+  if (words.nics > 0 && node.family != Family::kNvlinkDomain)
+    cluster["node"] = {{"nics", words.nics}};
+  if (named.empty() && !thins_out) return;
+  const std::string name = named.empty() ? node.fabric : named;
   cluster["fabric"] = name;
   const double usual = find_fabric(name).bandwidth.value * 8e-9;
   if (words.omni_path ? words.gigabits < kOmniPathPort : std::abs(usual - words.gigabits) > 1) {
     cluster["fabric"] = {{"preset", name},
                          {"bandwidth", fmt::format("{} GB/s", words.gigabits / 8)}};
   }
-  const bool domain = node.family == Family::kNvlinkDomain;
-  if (words.nics > 0 && !domain) cluster["node"] = {{"nics", words.nics}};
+  if (!thins_out) return;
+  if (cluster["fabric"].is_string()) cluster["fabric"] = {{"preset", name}};
+  cluster["fabric"]["oversubscription"] = words.oversubscription;
 }
 
 /// The device, with the memory that the record's name of it says, where that is another one. Names
@@ -151,8 +170,8 @@ std::string device_of_run(const PublishedRun& run) {
 }
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
-  const Machine machine = machine_of(run.gpu, assumed);
   const FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
+  const Machine machine = machine_of(on_board(run.gpu, fabric), assumed);
   const std::string preset = fabric.efa ? rented_at_aws(machine) : machine.node;
   const NodeSpec node = find_node(preset);
   nlohmann::ordered_json out = {{"preset", preset},
@@ -169,7 +188,12 @@ nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::stri
   const std::int64_t nodes = nodes_for(run.gpus, domain ? 72 : run.gpus_per_node);
   out["nodes"] = nodes;
   out["devices_per_node"] = run.gpus / nodes;
+  if (fabric.no_nvlink && node.family != Family::kPcie)
+    assumed.push_back(fmt::format("not read: cluster.interconnect (\"{}\": {} has NVLink)",
+                                  run.interconnect, preset));
   if (nodes == 1) return out;
+  if (fabric.unread)
+    assumed.push_back(fmt::format("not read: cluster.interconnect (\"{}\")", run.interconnect));
   add_fabric(domain ? read_fabric(run.interconnect, run.gpus / nodes) : fabric, node, out, assumed);
   return out;
 }
