@@ -41,8 +41,35 @@ TEST(PublishedWords, OfSchedules) {
   EXPECT_EQ(reads("1F1B (PipeDream-flush)"), "1f1b");
   EXPECT_TRUE(std::ranges::none_of(scenario_of(run_of(record)).assumed,
                                    [](const std::string& a) { return a.starts_with("schedule"); }));
-  EXPECT_EQ(reads("waves"), "1f1b");
-  EXPECT_TRUE(assumes(record, "schedule \"waves\": 1f1b"));
+}
+
+TEST(PublishedWords, OfSchedulesThatAreDenied) {
+  json record = published_sample();
+  record["parallel"] = {{"pp", 4}, {"dp", 4}};
+  const auto reads = [&](const char* text) {
+    record["parallel"]["schedule"] = text;
+    return scenario(record)["strategy"]["pipeline"]["schedule"];
+  };
+  EXPECT_EQ(reads("non-interleaved 1F1B"), "1f1b");
+  EXPECT_EQ(reads("1F1B (not interleaved)"), "1f1b");
+  EXPECT_EQ(reads("not interleaved"), "1f1b");
+  EXPECT_EQ(reads("no GPipe: 1F1B"), "1f1b");
+  EXPECT_EQ(reads("Interleaved1F1B"), "interleaved");
+}
+
+TEST(PublishedWords, OfSchedulesThatNoPlanHasAreRefused) {
+  json record = published_sample();
+  record["parallel"] = {{"pp", 4}, {"dp", 4}};
+  const auto reads = [&](const char* text) {
+    record["parallel"]["schedule"] = text;
+    return scenario(record)["strategy"]["pipeline"]["schedule"];
+  };
+  EXPECT_EQ(reads("ZBH2"), "zb-h2");
+  EXPECT_EQ(reads("ZB_H2"), "zb-h2");
+  EXPECT_EQ(reads("ZBVZeroBubble"), "zb-v");
+  for (const char* other :
+       {"waves", "zero bubble", "Chimera", "LoopedBFS", "InterleavedZeroBubble", "no 1F1B"})
+    EXPECT_THROW(reads(other), NotRepresentable) << other;
 }
 
 // A stage holds two of 16 pieces, and so does the one as far from the other end: 13 of 61 layers
