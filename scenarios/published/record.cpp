@@ -13,6 +13,7 @@
 #include "scenarios/published/model_names.h"
 #include "scenarios/published/not_representable.h"
 #include "scenarios/published/peak_memory.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/record_part.h"
 
 namespace plait {
@@ -59,10 +60,21 @@ std::int64_t devices_of(const PublishedLayout& p) {
   return capped_product({p.tp, p.cp, p.pp, std::max<std::int64_t>(1, p.dp)});
 }
 
+/// Empties words of which each mention of `pattern` is denied.
+void empty_where_denied(std::string& words, const char* pattern) {
+  if (said_in(plain_text(words), pattern) == false) words.clear();
+}
+constexpr const char* kSharding = "shard|fsdp|zero|hsdp|deepspeed";
+/// With what is said to be moved, so that "no CPU offload" denies one thing.
+constexpr const char* kOffloading =
+    R"(\b(?:(?:cpu|host|nvme|activations?|optimi[sz]er|param\w*|weights?|states?|zero) )*)"
+    R"((?:offload|cpu\b|host\b|nvme\b))";
+
 /// Words, or over how many ranks: 8 is FULL_SHARD over eight, 1 is none.
 void read_shards(RecordPart& p, PublishedLayout& out) {
   if (!p.number("fsdp")) {
     out.fsdp = p.kind("fsdp");
+    empty_where_denied(out.fsdp, kSharding);
     return;
   }
   const std::int64_t ranks = p.count("fsdp", 0);
@@ -96,6 +108,7 @@ PublishedLayout layout_of(RecordPart& p) {
   out.schedule = p.kind("schedule");
   read_shards(p, out);
   out.offload = p.kind("offload");
+  empty_where_denied(out.offload, kOffloading);
   if (devices_of(out) > kMostCounted)
     refuse_record(p.json(), "a layout of too many devices", "up to 1e9");
   return out;

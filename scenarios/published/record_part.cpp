@@ -91,7 +91,7 @@ std::string RecordPart::said(std::string_view key) {
 
 std::string RecordPart::kind(std::string_view key) {
   const std::string found = said(key), small = lower_case(found);
-  constexpr std::array<std::string_view, 4> kNone = {"none", "no", "off", "false"};
+  constexpr std::array<std::string_view, 5> kNone = {"none", "no", "off", "false", "disabled"};
   return std::ranges::find(kNone, small) != kNone.end() ? "" : found;
 }
 

@@ -154,8 +154,34 @@ TEST(PublishedWords, OfSharding) {
   EXPECT_EQ(reads("stage-1")["zero_stage"], 1);
   EXPECT_EQ(reads("Megatron-FSDP (optim_grads)")["zero_stage"], 2);
   EXPECT_EQ(reads("Megatron-FSDP (optim_grads_params)")["fsdp"], 16);
+  EXPECT_EQ(reads("HSDP (4 shard x 4 replicate)")["fsdp"], 4);
+  EXPECT_EQ(reads("HSDP, 8 replicas")["fsdp"], 2);
+  EXPECT_EQ(reads("hybrid shard, 4-way")["dp"], 4);
+  EXPECT_EQ(reads("HSDP, dp_replicate=4, dp_shard=4")["fsdp"], 4);
+  EXPECT_EQ(reads("MiCS")["fsdp"], 8);
+  EXPECT_THROW(reads("HSDP, 3 replicas"), NotRepresentable);
+  EXPECT_THROW(reads("hybrid shard, 3-way"), NotRepresentable);
+  EXPECT_EQ(reads("FSDP: no CPU offload")["fsdp"], 16);
   EXPECT_FALSE(reads("replicate").contains("zero_stage"));
+  for (const char* denied : {"no FSDP", "FSDP disabled", "without sharding", "disabled"}) {
+    EXPECT_FALSE(reads(denied).contains("fsdp")) << denied;
+    EXPECT_FALSE(reads(denied).contains("zero_stage")) << denied;
+  }
   EXPECT_FALSE(reads("NO_SHARD").contains("zero_stage"));
+}
+
+TEST(PublishedWords, OfZeroPlusPlusKeepItsPartsInANode) {
+  json record = published_sample();
+  record["parallel"] = {{"tp", 1}, {"pp", 1}, {"fsdp", "DeepSpeed ZeRO++"}};
+  const json all = json::parse(
+      R"({"secondary_shard": true, "quantized_weights": true, "quantized_gradients": true})");
+  EXPECT_EQ(scenario(record)["strategy"]["zero_plus_plus"], all);
+  EXPECT_TRUE(assumes(record, "ZeRO++: hpZ, qwZ and qgZ"));
+  record["parallel"]["fsdp"] = "ZeRO-3 with hpZ";
+  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_TRUE(s.strategy.zero_plus_plus.secondary_shard);
+  EXPECT_FALSE(s.strategy.zero_plus_plus.quantized_weights);
+  EXPECT_EQ(scenario(record)["strategy"]["fsdp"], 8);
 }
 
 // Ranks of different experts share the other weights too: of 16 replicas two copies of 8 ranks have
@@ -204,6 +230,10 @@ TEST(PublishedWords, OfOffload) {
             json::parse(R"({"optimizer": "cpu", "parameters": "cpu"})"));
   EXPECT_EQ(reads("optimizer on NVMe"), json::parse(R"({"optimizer": "nvme"})"));
   EXPECT_EQ(reads("optimizer params"), json::parse(R"({"optimizer": "cpu", "parameters": "cpu"})"));
+  EXPECT_EQ(reads("optimizer offload, no parameter offload"),
+            json::parse(R"({"optimizer": "cpu"})"));
+  for (const char* denied : {"no offload", "no CPU offload", "disabled", "not offloaded"})
+    EXPECT_TRUE(reads(denied).is_null()) << denied;
   EXPECT_THROW(reads("disk"), NotRepresentable);
 }
 
