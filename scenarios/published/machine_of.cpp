@@ -46,24 +46,52 @@ struct Machine {
   std::string node, device;
 };
 
-/// Null where it is none of them.
-const NamedMachine* machine_called(const std::string& gpu) {
-  const auto* const found = std::ranges::find_if(
-      kMachines, [&](const NamedMachine& m) { return gpu.starts_with(m.gpu); });
-  return found == std::end(kMachines) ? nullptr : found;
+/// Where the catalogue has the device that a GPU's name stands for; empty: no device is called so.
+Machine machine_called(const std::string& gpu) {
+  for (const NamedMachine& m : kMachines) {
+    if (gpu.starts_with(m.gpu)) return {std::string(m.node), std::string(m.device)};
+  }
+  const std::string device = device_called(gpu);
+  if (device.empty()) return {};
+  const auto* usual = std::ranges::find(kMachines, device, &NamedMachine::device);
+  const bool known = usual != std::end(kMachines);
+  return {known ? std::string(usual->node) : node_with(device), device};
+}
+
+/// What is said of it where its name is none of kMachines, or of several.
+void tell_of_machine(const std::string& gpu, const Machine& machine,
+                     std::vector<std::string>& assumed) {
+  const bool named =
+      std::ranges::any_of(kMachines, [&](const NamedMachine& m) { return gpu.starts_with(m.gpu); });
+  if (!named) assumed.push_back(fmt::format("\"{}\": {} in {}", gpu, machine.device, machine.node));
+  const std::size_t kinds = models_called(gpu).size();
+  if (kinds < 2) return;
+  assumed.push_back(
+      fmt::format("\"{}\": {} kinds of GPU, all taken for {}", gpu, kinds, machine.device));
 }
 
 Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
-  if (const NamedMachine* m = machine_called(gpu))
-    return {std::string(m->node), std::string(m->device)};
-  const std::string device = device_called(gpu);
-  if (device.empty())
+  Machine out = machine_called(gpu);
+  if (out.device.empty())
     throw NotRepresentable(fmt::format("no device of the catalogue is called \"{}\"", gpu));
-  const auto* usual = std::ranges::find(kMachines, device, &NamedMachine::device);
-  const bool known = usual != std::end(kMachines);
-  Machine out{known ? std::string(usual->node) : node_with(device), device};
-  assumed.push_back(fmt::format("\"{}\": {} in {}", gpu, device, out.node));
+  tell_of_machine(gpu, out, assumed);
   return out;
+}
+
+constexpr double kBytesOfGib = 1024.0 * 1024 * 1024;
+
+double gibibytes_of(const std::string& device) {
+  return static_cast<double>(find_device(device).memory.value) / kBytesOfGib;
+}
+
+/// "DGX A100 640GB" says what the GPUs of a node have together: a board is "DGX A100 80GB".
+std::string board_of(const std::string& gpu) {
+  const double said = gigabytes_said(gpu);
+  const Machine machine = machine_called(gpu);
+  if (said == 0 || machine.device.empty() || gpu.starts_with("GH200")) return gpu;
+  const auto devices = static_cast<double>(find_node(machine.node).devices);
+  const bool of_node = said > 2 * gibibytes_of(machine.device) && std::fmod(said, devices) == 0;
+  return of_node ? with_gigabytes(gpu, said / devices) : gpu;
 }
 
 /// Where its node has no NVLink the board is one for PCIe, if there is such a one.
@@ -151,10 +179,8 @@ void add_fabric(FabricWords words, const NodeSpec& node, nlohmann::ordered_json&
 /// of GH200 say its processor's.
 nlohmann::ordered_json device_of(const std::string& gpu, const std::string& device,
                                  std::vector<std::string>& assumed) {
-  constexpr double kGib = 1024.0 * 1024 * 1024;
   constexpr double kNear = 0.1;  // what drivers keep, and GB for GiB
-  const double said = gigabytes_said(gpu),
-               usual = static_cast<double>(find_device(device).memory.value) / kGib;
+  const double said = gigabytes_said(gpu), usual = gibibytes_of(device);
   if (said == 0 || gpu.starts_with("GH200") || std::abs(said - usual) <= kNear * usual)
     return device;
   assumed.push_back(
@@ -164,18 +190,26 @@ nlohmann::ordered_json device_of(const std::string& gpu, const std::string& devi
 
 }  // namespace
 
-std::string device_of_run(const PublishedRun& run) {
-  const NamedMachine* const named = machine_called(run.gpu);
-  return named != nullptr ? std::string(named->device) : device_called(run.gpu);
+std::string device_of_run(const PublishedRun& run) { return machine_called(run.gpu).device; }
+
+std::int64_t usual_gpus_per_node(const PublishedRun& run) {
+  constexpr std::int64_t kUsual = 8;  // of a device that the catalogue lacks
+  const Machine machine = machine_called(run.gpu);
+  if (machine.node.empty()) return kUsual;
+  const NodeSpec node = find_node(machine.node);
+  return node.devices_per_host > 0 ? node.devices_per_host : node.devices;
 }
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
-  const Machine machine = machine_of(on_board(run.gpu, fabric), assumed);
+  const std::string board = board_of(run.gpu);
+  if (board != run.gpu)
+    assumed.push_back(fmt::format("\"{}\": the memory of a node, \"{}\" each", run.gpu, board));
+  const Machine machine = machine_of(on_board(board, fabric), assumed);
   const std::string preset = fabric.efa ? rented_at_aws(machine) : machine.node;
   const NodeSpec node = find_node(preset);
   nlohmann::ordered_json out = {{"preset", preset},
-                                {"device", device_of(run.gpu, machine.device, assumed)}};
+                                {"device", device_of(board, machine.device, assumed)}};
   if (steps_on_processors(run.layout.offload)) {  // Adam's
     const std::string& processors = run.processors.empty() ? node.processor : run.processors;
     if (processors.empty()) throw NotRepresentable("no processors are known of its nodes");

@@ -207,8 +207,7 @@ void read_cluster(RecordPart& c, PublishedRun& out) {
   out.interconnect = c.text("interconnect");
   out.processors = c.text("processors");
   out.gpus = c.count("num_gpus", 0);
-  out.gpus_per_node = c.count("gpus_per_node", 8);
-  if (out.gpus_per_node == 0) out.gpus_per_node = 8;
+  out.gpus_per_node = c.count("gpus_per_node", 0);
 }
 
 /// Of global batch, micro-batch and steps of accumulation, what is not published follows from the
