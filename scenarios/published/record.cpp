@@ -50,11 +50,6 @@ PublishedModel model_of(RecordPart& m) {
   return out;
 }
 
-/// The size of an axis: tables write 0 where there is none.
-std::int64_t axis(RecordPart& p, std::string_view key) {
-  return std::max<std::int64_t>(1, p.count(key, 1));
-}
-
 /// The product of the axes that are published.
 std::int64_t devices_of(const PublishedLayout& p) {
   return capped_product({p.tp, p.cp, p.pp, std::max<std::int64_t>(1, p.dp)});
@@ -94,11 +89,11 @@ std::optional<std::int64_t> stage_of(RecordPart& p) {
 
 PublishedLayout layout_of(RecordPart& p) {
   PublishedLayout out;
-  out.tp = axis(p, "tp");
-  out.cp = axis(p, "cp");
-  out.pp = axis(p, "pp");
+  out.tp = p.size("tp", 1);
+  out.cp = p.size("cp", 1);
+  out.pp = p.size("pp", 1);
   out.dp = p.count("dp", 0);
-  out.ep = axis(p, "ep");
+  out.ep = p.size("ep", 1);
   out.etp = p.count("etp", 0);
   out.sequence_parallel = p.flag("sp");
   out.zero_stage = stage_of(p);
@@ -206,15 +201,15 @@ void read_cluster(RecordPart& c, PublishedRun& out) {
   out.gpu = c.text("gpu");
   out.interconnect = c.text("interconnect");
   out.processors = c.text("processors");
-  out.gpus = c.count("num_gpus", 0);
+  out.gpus = c.size("num_gpus", 0);
   out.gpus_per_node = c.count("gpus_per_node", 0);
 }
 
 /// Of global batch, micro-batch and steps of accumulation, what is not published follows from the
 /// others.
 void read_batch(RecordPart& b, PublishedRun& out) {
-  out.global_batch = b.count("global_batch", 0);
-  out.micro_batch = b.count("micro_batch", 0);
+  out.global_batch = b.size("global_batch", 0);
+  out.micro_batch = b.size("micro_batch", 0);
   const std::int64_t steps = out.accumulation = b.count("grad_accum", 0);
   const std::int64_t parts = out.replicas() * steps;
   out.workload_fields = fields_of_scenario(b);

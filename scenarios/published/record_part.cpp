@@ -155,6 +155,13 @@ std::int64_t RecordPart::count(std::string_view key, std::int64_t absent) {
   return static_cast<std::int64_t>(*value);
 }
 
+std::int64_t RecordPart::size(std::string_view key, std::int64_t absent) {
+  const std::int64_t found = count(key, absent);
+  if (found > 0 || !number(key)) return found;
+  list_unusable(key, "number above 0");
+  return absent;
+}
+
 std::optional<bool> RecordPart::flag(std::string_view key) {
   const std::optional<bool> said = yes_or_no(key);
   if (!said) list_unusable(key, "yes or no");

@@ -263,6 +263,14 @@ TEST(PublishedWords, SizesOfZeroSayNothing) {
   EXPECT_EQ(scenario(record)["strategy"]["pipeline"]["schedule"], "1f1b");
 }
 
+TEST(PublishedWords, SizesOfZeroAreListed) {
+  json record = published_sample();
+  record["parallel"]["tp"] = 0;
+  record["batch"]["global_batch"] = 0;
+  EXPECT_TRUE(assumes(record, "not read: parallel.tp (0 is no number above 0)"));
+  EXPECT_TRUE(assumes(record, "not read: batch.global_batch (0 is no number above 0)"));
+}
+
 TEST(PublishedWords, KernelsOfAttention) {
   json record = published_sample();
   const auto reads = [&](const char* words) {
