@@ -142,15 +142,21 @@ std::string without_name(std::string scenario, const std::string& id) {
   return scenario;
 }
 
+/// Behind a reason, as it may be the cause: "; not read: parallel.tp (0 is no number above 0)".
+std::string unread_of(const PublishedRun& run) {
+  std::string out;
+  for (const std::string& member : run.unread) out += "; not read: " + member;
+  return out;
+}
+
 /// Does a part of the work on a record. Whether it could be done; else `out` has the reason.
 bool done(const PublishedRun& run, ValidationRecord& out, const std::function<void()>& part) {
   try {
     part();
   } catch (const NotRepresentable& why) {
-    out.reason = why.what();
-    for (const std::string& member : run.unread) out.reason += "; not read: " + member;
+    out.reason = why.what() + unread_of(run);
   } catch (const InputError& error) {
-    out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
+    out.reason = fmt::format("{}: {}{}", error.text().code, error.text().problem, unread_of(run));
   } catch (const std::exception& bug) {  // the other records can be predicted all the same
     out.reason = fmt::format("a bug in plait, please report it: {}", bug.what());
   }

@@ -201,6 +201,8 @@ class Validate(CommandTest):
         del record["batch"]["micro_batch"]
         (left_out,) = self.validated(record)["not_represented"]
         self.assertIn('"sixty-four" is no number', left_out["reason"])
+        (left_out,) = self.validated(changed(2, parallel={"tp": 0}))["not_represented"]
+        self.assertRegex(left_out["reason"], r"^S001: .*; not read: parallel.tp \(0 is no number")
 
     def test_wrong_files_are_refused_with_their_place(self):
         for name, text, code in (("no.json", "{}", "V001"), ("none.json", "[]", "V001"), ("part.json", '[{"id": "x"}]', "V001"),
