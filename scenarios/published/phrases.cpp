@@ -41,7 +41,8 @@ bool denied_before(const std::string& clause) {
   return std::regex_search(clause, kBefore);
 }
 
-/// "=False", ": off", not "FSDP: no offload", " false" as arguments have it, "kernels were disabled", "is not used".
+/// "=False", ": off", not "FSDP: no offload", " false" as arguments have it, "kernels were
+/// disabled", "is not used".
 bool denied_behind(const std::string& clause) {
   static const std::regex kBehind(
       R"(^[\w"']*(?:\s*[=:]\s*["']?(?:false|off|no(?! \w)|none|0|disabled)\b(?![.\w])| (?:false|none)\b)"

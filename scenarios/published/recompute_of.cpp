@@ -49,7 +49,8 @@ class RecomputeWords {
       assumed_.emplace_back("recomputation: none");
       return "none";
     }
-    if (asserted(plain_text(text_), R"(\b(?:(?:cpu|activations?) )*offload\w*(?: activations?)?)")) refuse();
+    if (asserted(plain_text(text_), R"(\b(?:(?:cpu|activations?) )*offload\w*(?: activations?)?)"))
+      refuse();
     if (begins_with_one_of(text_, kNothing)) return "none";
     if (const auto layers = layers_of_block(text_)) return {{"kind", "full"}, {"layers", *layers}};
     if (const auto layers = layers_of_bridge()) return {{"kind", "full"}, {"layers", *layers}};

@@ -217,13 +217,15 @@ class Validate(CommandTest):
 
     def test_a_record_that_cannot_be_read_leaves_the_others(self):
         wrong = [dict(RECORD, id="p", parallel="tp 8"), dict(RECORD, id="s", stage_profile_ms=3),
+                 dict(RECORD, id="l", notes="x" * 100000), dict(RECORD, id="a", extra_args=["x " * 9] * 9999),
                  dict(RECORD, id=7)]
         found = plait("validate", self.records(*wrong, RECORD), "--format", "json")
         self.assertEqual(found.code, 0, found.err)
         reasons = {r["id"]: r["reason"] for r in found.json()["not_represented"]}
-        self.assertEqual(list(reasons), ["p", "s", "record 3"])
+        self.assertEqual(list(reasons), ["p", "s", "l", "a", "record 5"])
         for name, what in (("p", '"parallel" is no object'), ("s", '"stage_profile_ms" is no'),
-                           ("record 3", 'a record without "id"')):
+                           ("l", "a text of 100000 bytes"), ("a", "a text of "),
+                           ("record 5", 'a record without "id"')):
             self.assertRegex(reasons[name], f"^V001 in line \\d+: {what}")
         self.assertEqual(found.json()["summary"]["n"], 1)
         self.assertEqual(plait("validate", self.records(*wrong)).code, 2)  # none is left
