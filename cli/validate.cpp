@@ -86,6 +86,10 @@ std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   return out;
 }
 
+/// Of a file's name, in bytes; the number, ".json" and a suffix while it is written come on top, of
+/// 255 that Linux has for all (limits.h, NAME_MAX).
+constexpr std::size_t kLongestName = 200;
+
 /// Of each record's scenario in `folder`, where one is asked for: its id, as the name of a file; of
 /// those that are called alike all but the first with a number.
 std::vector<std::string> scenario_files(const std::string& folder,
@@ -95,7 +99,7 @@ std::vector<std::string> scenario_files(const std::string& folder,
   std::set<std::string> taken;
   std::vector<std::string> out;
   for (const ValidationTask& task : tasks) {
-    const std::string name = std::regex_replace(task.run.id, unusual, "-");
+    const std::string name = std::regex_replace(task.run.id, unusual, "-").substr(0, kLongestName);
     std::string file = name;
     for (int n = 2; !taken.insert(file).second; ++n) file = fmt::format("{}-{}", name, n);
     out.push_back(fmt::format("{}/{}.json", folder, file));

@@ -142,30 +142,46 @@ std::string without_name(std::string scenario, const std::string& id) {
   return scenario;
 }
 
+/// Behind a reason, as it may be the cause: "; not read: parallel.tp (0 is no number above 0)".
+std::string unread_of(const PublishedRun& run) {
+  std::string out;
+  for (const std::string& member : run.unread) out += "; not read: " + member;
+  return out;
+}
+
+/// Does a part of the work on a record. Whether it could be done; else `out` has the reason.
+bool done(const PublishedRun& run, ValidationRecord& out, const std::function<void()>& part) {
+  try {
+    part();
+  } catch (const NotRepresentable& why) {
+    out.reason = why.what() + unread_of(run);
+  } catch (const InputError& error) {
+    out.reason = fmt::format("{}: {}{}", error.text().code, error.text().problem, unread_of(run));
+  } catch (const std::exception& bug) {  // the other records can be predicted all the same
+    out.reason = fmt::format("a bug in plait, please report it: {}", bug.what());
+  }
+  return out.reason.empty();
+}
+
 }  // namespace
 
 ValidationRecord published_prediction(
     const PublishedRun& run, const std::function<void(const std::string& scenario)>& described) {
   ValidationRecord out = measured_of(run);
   if (out.reason = run.refused; !out.reason.empty()) return out;
-  try {
-    RecordScenario made = scenario_of(run);
-    out.framework = made.framework;
-    out.assumed = std::move(made.assumed);
-    out.scenario = without_name(made.json, out.id);
-    described(made.json);
+  RecordScenario made;
+  if (!done(run, out, [&] { made = scenario_of(run); })) return out;
+  out.framework = made.framework;
+  out.assumed = std::move(made.assumed);
+  out.scenario = without_name(made.json, out.id);
+  described(made.json);
+  done(run, out, [&] {
     const Scenario scenario = parse_scenario(made.json, out.id);
     const Reported predicted = report_of(scenario, costs_of(scenario), {});
+    out.assumed.insert(out.assumed.end(), scenario.warnings.begin(), scenario.warnings.end());
     take_prediction(run, scenario, predicted, out);
     doubt_units(scenario, predicted.report, out);
-  } catch (const NotRepresentable& why) {
-    out.reason = why.what();
-    for (const std::string& member : run.unread) out.reason += "; not read: " + member;
-  } catch (const InputError& error) {
-    out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
-  } catch (const std::exception& bug) {  // the other records can be predicted all the same
-    out.reason = fmt::format("a bug in plait, please report it: {}", bug.what());
-  }
+  });
   return out;
 }
 

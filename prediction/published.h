@@ -11,7 +11,7 @@ namespace plait {
 
 /// What is measured of the run and what is predicted of it, or the reason why nothing is: whatever
 /// is thrown of one record, the others can be predicted all the same. `described` hears the
-/// scenario that the record describes, as JSON, before it is predicted.
+/// scenario that the record describes, as JSON, before it is predicted; what it throws is thrown.
 ValidationRecord published_prediction(
     const PublishedRun& run, const std::function<void(const std::string& scenario)>& described);
 

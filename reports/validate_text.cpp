@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstdint>
 #include <map>
 
 #include "reports/human.h"
@@ -65,35 +67,51 @@ void append_paragraph(std::vector<Line>& lines, std::vector<Line> more) {
   lines.emplace_back();
 }
 
+/// Of records of which the same is said.
+class NamedRecords {
+ public:
+  void add(const std::string& id) {
+    constexpr std::size_t kNamed = 3;  // enough to look one up, on one line
+    ++count_;
+    if (ids_.size() < kNamed) ids_.push_back(id);
+  }
+  /// "   5 x  what was said (a#1, a#2, a#3, ...)"
+  Line line(const std::string& said) const {
+    const bool more = static_cast<std::size_t>(count_) > ids_.size();
+    return {{fmt::format("  {:>4} x  {} ({}{})", count_, said, fmt::join(ids_, ", "),
+                         more ? ", ..." : "")}};
+  }
+
+ private:
+  std::int64_t count_ = 0;
+  std::vector<std::string> ids_;
+};
+
+std::vector<Line> lines_of(const std::string& title,
+                           const std::map<std::string, NamedRecords>& said) {
+  std::vector<Line> lines;
+  if (!said.empty()) lines.push_back({{title, Ink::kBold}});
+  for (const auto& [what, records] : said) lines.push_back(records.line(what));
+  return lines;
+}
+
 /// Reasons, and how many records each keeps out.
 std::vector<Line> reason_lines(const Validation& v) {
-  std::map<std::string, std::pair<int, std::string>> reasons;
+  std::map<std::string, NamedRecords> reasons;
   for (const ValidationRecord& r : v.records) {
-    if (r.predicted()) continue;
-    auto& [count, example] = reasons[r.file + ": " + r.reason];
-    if (count++ == 0) example = r.id;
+    if (!r.predicted()) reasons[r.file + ": " + r.reason].add(r.id);
   }
-  std::vector<Line> lines;
-  if (!reasons.empty()) lines.push_back({{"not represented, and counted nowhere", Ink::kBold}});
-  for (const auto& [reason, found] : reasons) {
-    lines.push_back({{fmt::format("  {:>4} x  {} ({})", found.first, reason, found.second)}});
-  }
-  return lines;
+  return lines_of("not represented, and counted nowhere", reasons);
 }
 
 /// What records left out, and what was taken for it.
 std::vector<Line> assumption_lines(const Validation& v) {
-  std::map<std::string, int> counts;
+  std::map<std::string, NamedRecords> assumed;
   for (const ValidationRecord& r : v.records) {
     if (!r.predicted()) continue;
-    for (const std::string& a : r.assumed) ++counts[a];
+    for (const std::string& a : r.assumed) assumed[a].add(r.id);
   }
-  std::vector<Line> lines;
-  if (!counts.empty()) lines.push_back({{"taken where a record does not say", Ink::kBold}});
-  for (const auto& [what, n] : counts) {
-    lines.push_back({{fmt::format("  {:>4} x  {}", n, what)}});
-  }
-  return lines;
+  return lines_of("taken where a record does not say", assumed);
 }
 
 }  // namespace

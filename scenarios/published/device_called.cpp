@@ -1,5 +1,7 @@
 #include "scenarios/published/device_called.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -95,7 +97,29 @@ std::string best_fit(const std::vector<std::string>& said) {
   return best;
 }
 
+/// "h100" of h100-sxm, "3090" of rtx-3090-ti.
+std::string model_of_name(const std::string& name) {
+  const std::vector<std::string> words = words_of(name);
+  const auto model = std::ranges::find_if(words, [](const auto& word) { return word != "rtx"; });
+  return model == words.end() ? "" : *model;
+}
+
+const std::regex& memory_pattern() {
+  static const std::regex kMemory(R"(\b(\d{2,4}) ?GB?\b)", std::regex::icase);
+  return kMemory;
+}
+
 }  // namespace
+
+std::set<std::string> models_called(const std::string& words) {
+  const std::vector<std::string> said = words_of(words);
+  std::set<std::string> out;
+  for (const std::string& name : device_names()) {
+    const std::string model = model_of_name(name);
+    if (has(said, model) && fit({model}, said)) out.insert(model);
+  }
+  return out;
+}
 
 std::string device_called(const std::string& words) {
   std::vector<std::string> said = words_of(words);
@@ -106,8 +130,12 @@ std::string device_called(const std::string& words) {
 
 double gigabytes_said(const std::string& words) {
   std::smatch found;
-  static const std::regex kMemory(R"(\b(\d{2,3}) ?GB?\b)", std::regex::icase);
-  return std::regex_search(words, found, kMemory) ? std::stod(found.str(1)) : 0;
+  return std::regex_search(words, found, memory_pattern()) ? std::stod(found.str(1)) : 0;
+}
+
+std::string with_gigabytes(const std::string& words, double gigabytes) {
+  return std::regex_replace(words, memory_pattern(), fmt::format("{:.0f}GB", gigabytes),
+                            std::regex_constants::format_first_only);
 }
 
 std::string node_with(const std::string& device) {

@@ -13,4 +13,10 @@ namespace plait {
 /// NotRepresentable for a device that the catalogue lacks.
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed);
 
+/// The name in the catalogue of the run's GPU; empty where it has none.
+std::string device_of_run(const PublishedRun& run);
+
+/// Of the machine that its GPU is usually in; of a tray where a domain has several.
+std::int64_t usual_gpus_per_node(const PublishedRun& run);
+
 }  // namespace plait

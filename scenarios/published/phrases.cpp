@@ -41,10 +41,11 @@ bool denied_before(const std::string& clause) {
   return std::regex_search(clause, kBefore);
 }
 
-/// "=False", ": off", " false" as arguments have it, "kernels were disabled", "is not used".
+/// "=False", ": off", not "FSDP: no offload", " false" as arguments have it, "kernels were
+/// disabled", "is not used".
 bool denied_behind(const std::string& clause) {
   static const std::regex kBehind(
-      R"(^[\w"']*(?:\s*[=:]\s*["']?(?:false|off|no|none|0|disabled)\b(?![.\w])| (?:false|none)\b)"
+      R"(^[\w"']*(?:\s*[=:]\s*["']?(?:false|off|no(?! \w)|none|0|disabled)\b(?![.\w])| (?:false|none)\b)"
       R"(|(?: (?:kernels?|ops?|layers?|switch|flag|option|mode|support|attention|norms?|itself))*)"
       R"((?: (?:is|are|was|were|has|have|been|being|turned|switched|set|to))*)"
       R"( (?:(?:not|never|isn't|wasn't|aren't|weren't)(?: (?:be|been|being))?)"

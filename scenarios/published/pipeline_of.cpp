@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <string>
 
 #include "core/spelling.h"
 #include "plan/schedule.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/published/stages_of.h"
 
@@ -41,16 +42,16 @@ std::vector<std::int64_t> layers_of_torchtitan(std::int64_t layers, std::int64_t
 /// Chunks of a stage where the schedule has several and nobody says how many, ibidem.
 constexpr std::int64_t kChunksOfTorchtitan = 2;
 
-/// What records call schedules besides their names (plan/schedule.h), in small letters.
+/// What records call schedules besides their names (plan/schedule.h), as plain_text has it.
 struct ScheduleWords {
-  std::string_view words;
+  const char* words;
   Schedule schedule;
 };
 constexpr ScheduleWords kScheduleWords[] = {
     {"zbv", Schedule::kZbV},           {"dualpipev", Schedule::kDualPipeV},
-    {"all forward", Schedule::kGpipe}, {"all-forward", Schedule::kGpipe},
-    {"afab", Schedule::kGpipe},        {"fill-drain", Schedule::kGpipe},
-    {"naive", Schedule::kSequential},  {"zbh1", Schedule::kZbH1},
+    {"all forward", Schedule::kGpipe}, {"afab", Schedule::kGpipe},
+    {"fill drain", Schedule::kGpipe},  {"naive", Schedule::kSequential},
+    {"zbh1", Schedule::kZbH1},         {"zbh2", Schedule::kZbH2},
     {"zb1p", Schedule::kZb1p},         {"zb2p", Schedule::kZb2p},
 };
 
@@ -58,15 +59,24 @@ constexpr ScheduleWords kScheduleWords[] = {
 /// interleaved, which other members tell apart.
 const ScheduleKind* named_schedule(const std::string& words) {
   for (const ScheduleWords& other : kScheduleWords) {
-    if (mentions(words, other.words)) return &kind_of(other.schedule);
+    if (asserted(words, other.words)) return &kind_of(other.schedule);
   }
   const ScheduleKind* found = nullptr;
   for (const ScheduleKind& kind : kSchedules) {
     const bool usual = kind.schedule == Schedule::k1f1b || kind.schedule == Schedule::kInterleaved;
-    if (usual || !mentions(words, kind.name)) continue;
+    if (usual || !asserted(words, plain_text(std::string(kind.name)))) continue;
     if (found == nullptr || kind.name.size() > found->name.size()) found = &kind;
   }
   return found;
+}
+
+/// Interleaved1F1B and "not interleaved" are known; InterleavedZeroBubble is torchtitan's name of
+/// another one.
+void require_planned_schedule(const std::string& words, const std::string& said) {
+  const bool usual = said_in(words, "interleav") || asserted(words, "1f1b|pipedream flush");
+  if (words.empty() || named_schedule(words) != nullptr) return;
+  if (usual && !asserted(words, "zero ?bubble")) return;
+  throw NotRepresentable(fmt::format("schedule \"{}\" is not planned yet", said));
 }
 
 /// Megatron-LM's scatter_gather_tensors_in_pipeline, without sequence parallelism: it went when
@@ -116,11 +126,12 @@ class PipelineWriter {
   }
   /// And how many chunks a stage has.
   JsonObject schedule() {
-    const std::string words = lower_case(p_.schedule);
+    const std::string words = plain_text(p_.schedule);
+    require_planned_schedule(words, p_.schedule);
     const bool ends = short_ends_ || (m_.layers % p_.pp != 0 && (m_.layers + 2) % p_.pp == 0);
     const std::int64_t most = std::max<std::int64_t>(1, (m_.layers + (ends ? 2 : 0)) / p_.pp);
     chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
-    const bool interleaved = mentions(words, "interleaved") || words == "1f1b-i";
+    const bool interleaved = asserted(words, "interleav") || words == "1f1b i";
     const bool named_torchtitan = mentions(lower_case(run_.framework + run_.source), "torchtitan");
     if (p_.chunks == 0 && !p_.most_chunks && interleaved && torchtitan_ && named_torchtitan) {
       assumed_.emplace_back("interleaved pipeline: torchtitan's two chunks");
@@ -151,7 +162,7 @@ class PipelineWriter {
         out["profile"] = profile();  // laid out for the passes of a stage
       return out;
     }
-    if (!words.empty() && !mentions(words, "1f1b"))
+    if (!words.empty() && !asserted(words, "1f1b"))
       assumed_.push_back(fmt::format("schedule \"{}\": 1f1b", p_.schedule));
     return {{"schedule", "1f1b"}};
   }

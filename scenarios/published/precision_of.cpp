@@ -4,18 +4,27 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "core/spelling.h"
+#include "scenarios/ampere.h"
+#include "scenarios/published/adapters_of.h"
+#include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_names.h"
 #include "scenarios/published/phrases.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/published/state_of.h"
+#include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
 
 bool in_fp8(const std::string& precision) {
   return asserted(precision, "fp8|float8").has_value();  // "bf16, no fp8" is none
+}
+
+bool in_nvfp4(const PublishedRun& run) {
+  return asserted(plain_text(run.precision), R"(\bnv ?fp4\b)").has_value();
 }
 
 /// Recipes that set fp8_param_gather False (Megatron-Bridge,
@@ -67,31 +76,51 @@ std::string narrow_weights_of(const PublishedRun& run) {
   return keeps_by_recipe(run) ? "gathered" : "none";
 }
 
-/// bf16 where only the products' type is said, or nothing.
-std::string weights_of(const std::string& precision, std::vector<std::string>& assumed) {
-  const auto says = [&](const char* word) { return mentions(precision, word); };
-  if (says("tf32")) throw NotRepresentable("products in TF32 are not planned yet");
-  if (says("fp16") || says("float16")) return says("bfloat16") ? "bf16" : "fp16";
-  if (says("bf16") || says("bfloat16") || in_fp8(precision) || says("fp4")) return "bf16";
-  if (says("fp32") || says("float32")) return "fp32";
-  assumed.push_back(precision.empty() ? "precision: bf16"
-                                      : fmt::format("precision \"{}\": bf16", precision));
-  return "bf16";
+/// Numbers that no plan has. Of what is frozen beside adapters those of few bits are read
+/// (adapters_of.cpp).
+void refuse_other_numbers(const PublishedRun& run) {
+  constexpr const char* kOthers = R"(\btf32\b|\b(?:fp|float)(?:6|24|64)\b|\bdouble\b(?! quant))";
+  constexpr const char* kFewBits = R"(\b(?:(?:mx ?)?fp4|u?int[48]|nf4|w\d{1,2}a\d{1,2})\b)";
+  const std::string precision = plain_text(run.precision);
+  std::optional<Mention> found = asserted(precision, kOthers);
+  if (!found && !has_adapters(run) && !in_nvfp4(run)) found = asserted(precision, kFewBits);
+  if (found)
+    throw NotRepresentable(fmt::format("products in {} are not planned yet", found->words));
+}
+
+/// Where nothing says which type of 16 bits it is: bf16, but on GPUs that have no units for it.
+std::string usual_type(const PublishedRun& run) {
+  const std::string device = device_of_run(run);
+  return !device.empty() && predates_ampere(find_device(device)) ? "fp16" : "bf16";
+}
+
+/// bf16 where only the products' type is said.
+std::string weights_of(const PublishedRun& run, std::vector<std::string>& assumed) {
+  refuse_other_numbers(run);
+  const std::string precision = plain_text(run.precision);
+  const auto says = [&](const char* type) { return asserted(precision, type).has_value(); };
+  // Lightning's "16-mixed" and "32-true" (its documentation, N-bit precision).
+  if (says(R"(\b(?:fp|float)16|^16 mixed\b)")) return "fp16";
+  if (says("bf16|bfloat16") || in_fp8(precision) || in_nvfp4(run)) return "bf16";
+  if (says(R"(\bhalf\b)")) return "fp16";
+  if (says(R"(fp32|float32|^32 true\b)")) return "fp32";
+  const std::string usual = usual_type(run);
+  assumed.push_back(precision.empty() ? fmt::format("precision: {}", usual)
+                                      : fmt::format("precision \"{}\": {}", run.precision, usual));
+  return usual;
 }
 
 }  // namespace
 
 bool in_mxfp8(const PublishedRun& run) {
-  constexpr std::array<std::string_view, 3> kWords = {"mxfp8", "fp8 mx", "finer granularity"};
-  const std::string precision = plain_text(run.precision);
-  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
+  return asserted(plain_text(run.precision), "mx ?fp8|fp8 mx|finer granularity").has_value();
 }
 
 nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const std::string precision = lower_case(run.precision);
-  nlohmann::ordered_json out = {{"weights", weights_of(precision, assumed)}};
+  nlohmann::ordered_json out = {{"weights", weights_of(run, assumed)}};
   // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in bf16.
-  if (mentions(precision, "nvfp4")) out["matmul"] = "nvfp4";
+  if (in_nvfp4(run)) out["matmul"] = "nvfp4";
   if (in_fp8(precision)) out["matmul"] = "fp8";
   if (in_fp8(precision) && mentions(precision, "rowwise")) out["scales"] = "row";
   if (const std::string narrow = narrow_weights_of(run); narrow != "none") {
@@ -109,10 +138,7 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
   return out;
 }
 
-bool narrows_products(const PublishedRun& run) {
-  const std::string precision = lower_case(run.precision);
-  return in_fp8(precision) || mentions(precision, "fp4");
-}
+bool narrows_products(const PublishedRun& run) { return in_fp8(run.precision) || in_nvfp4(run); }
 
 bool scales_by_blocks(const PublishedRun& run) {
   constexpr std::array<std::string_view, 4> kWords = {"block", "subchannel", "sub channel",

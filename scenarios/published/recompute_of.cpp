@@ -49,6 +49,8 @@ class RecomputeWords {
       assumed_.emplace_back("recomputation: none");
       return "none";
     }
+    if (asserted(plain_text(text_), R"(\b(?:(?:cpu|activations?) )*offload\w*(?: activations?)?)"))
+      refuse();
     if (begins_with_one_of(text_, kNothing)) return "none";
     if (const auto layers = layers_of_block(text_)) return {{"kind", "full"}, {"layers", *layers}};
     if (const auto layers = layers_of_bridge()) return {{"kind", "full"}, {"layers", *layers}};
@@ -62,15 +64,24 @@ class RecomputeWords {
       return {{"kind", "full"}, {"every", 2}};
     if (has_pattern(text_, R"(\b(?:every|each|all) (?:transformer )?(?:layers?|blocks?)\b)"))
       return "full";
+    if (has_pattern(
+            text_,
+            R"(^(?:mlps?|ffn|att(?:entio)?n) ?(?:[+&,/]|and) ?(?:mlps?|ffn|att(?:entio)?n)$)"))
+      return taken({{"kind", "modules"}, {"modules", {"mlp", "attention"}}},
+                   "of MLPs and of attention's core");
     if (has_pattern(text_, R"(^(?:core[ _-])?att(?:entio)?n\b)"))
       return taken("selective", "of attention");
     if (has_pattern(text_, R"(^(?:mlps?|ffn)\b)"))
       return {{"kind", "modules"}, {"modules", {"mlp"}}};
     if (asserted(plain_text(text_), kCheckpointing)) return taken("full", "of whole layers");
-    throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
+    refuse();
   }
 
  private:
+  [[noreturn]] void refuse() const {
+    throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
+  }
+
   JsonObject taken(JsonObject what, std::string_view meaning) {
     assumed_.push_back(fmt::format("recomputation \"{}\": {}", run_.recompute, meaning));
     return what;

@@ -13,6 +13,7 @@
 #include "scenarios/published/model_names.h"
 #include "scenarios/published/not_representable.h"
 #include "scenarios/published/peak_memory.h"
+#include "scenarios/published/phrases.h"
 #include "scenarios/published/record_part.h"
 
 namespace plait {
@@ -49,20 +50,28 @@ PublishedModel model_of(RecordPart& m) {
   return out;
 }
 
-/// The size of an axis: tables write 0 where there is none.
-std::int64_t axis(RecordPart& p, std::string_view key) {
-  return std::max<std::int64_t>(1, p.count(key, 1));
-}
-
 /// The product of the axes that are published.
 std::int64_t devices_of(const PublishedLayout& p) {
   return capped_product({p.tp, p.cp, p.pp, std::max<std::int64_t>(1, p.dp)});
 }
 
+/// Empties words of which each mention of `pattern` is denied.
+void empty_where_denied(std::string& words, const char* pattern) {
+  if (said_in(plain_text(words), pattern) == false) words.clear();
+}
+constexpr const char* kSharding = "shard|fsdp|zero|hsdp|deepspeed";
+/// With what is said to be moved, so that "no CPU offload" denies one thing.
+constexpr const char* kOffloading =
+    R"(\b(?:(?:cpu|host|nvme|activations?|optimi[sz]er|param\w*|weights?|states?|zero) )*)"
+    R"((?:offload|cpu\b|host\b|nvme\b))";
+
 /// Words, or over how many ranks: 8 is FULL_SHARD over eight, 1 is none.
 void read_shards(RecordPart& p, PublishedLayout& out) {
-  out.fsdp = p.kind("fsdp");
-  if (!p.number("fsdp")) return;
+  if (!p.number("fsdp")) {
+    out.fsdp = p.kind("fsdp");
+    empty_where_denied(out.fsdp, kSharding);
+    return;
+  }
   const std::int64_t ranks = p.count("fsdp", 0);
   out.fsdp = ranks > 1 ? fmt::format("FSDP over {} ranks", ranks) : "";
   if (out.zero_group == 0 && ranks > 1) out.zero_group = ranks;
@@ -80,11 +89,11 @@ std::optional<std::int64_t> stage_of(RecordPart& p) {
 
 PublishedLayout layout_of(RecordPart& p) {
   PublishedLayout out;
-  out.tp = axis(p, "tp");
-  out.cp = axis(p, "cp");
-  out.pp = axis(p, "pp");
+  out.tp = p.size("tp", 1);
+  out.cp = p.size("cp", 1);
+  out.pp = p.size("pp", 1);
   out.dp = p.count("dp", 0);
-  out.ep = axis(p, "ep");
+  out.ep = p.size("ep", 1);
   out.etp = p.count("etp", 0);
   out.sequence_parallel = p.flag("sp");
   out.zero_stage = stage_of(p);
@@ -94,6 +103,7 @@ PublishedLayout layout_of(RecordPart& p) {
   out.schedule = p.kind("schedule");
   read_shards(p, out);
   out.offload = p.kind("offload");
+  empty_where_denied(out.offload, kOffloading);
   if (devices_of(out) > kMostCounted)
     refuse_record(p.json(), "a layout of too many devices", "up to 1e9");
   return out;
@@ -191,16 +201,15 @@ void read_cluster(RecordPart& c, PublishedRun& out) {
   out.gpu = c.text("gpu");
   out.interconnect = c.text("interconnect");
   out.processors = c.text("processors");
-  out.gpus = c.count("num_gpus", 0);
-  out.gpus_per_node = c.count("gpus_per_node", 8);
-  if (out.gpus_per_node == 0) out.gpus_per_node = 8;
+  out.gpus = c.size("num_gpus", 0);
+  out.gpus_per_node = c.count("gpus_per_node", 0);
 }
 
 /// Of global batch, micro-batch and steps of accumulation, what is not published follows from the
 /// others.
 void read_batch(RecordPart& b, PublishedRun& out) {
-  out.global_batch = b.count("global_batch", 0);
-  out.micro_batch = b.count("micro_batch", 0);
+  out.global_batch = b.size("global_batch", 0);
+  out.micro_batch = b.size("micro_batch", 0);
   const std::int64_t steps = out.accumulation = b.count("grad_accum", 0);
   const std::int64_t parts = out.replicas() * steps;
   out.workload_fields = fields_of_scenario(b);

@@ -69,7 +69,7 @@ struct PublishedRun {
   std::string framework, kernel, arguments, adapters;
   PublishedModel model;
   std::string gpu, interconnect, processors;
-  std::int64_t gpus = 0, gpus_per_node = 8;
+  std::int64_t gpus = 0, gpus_per_node = 0;  // 0: not published
   PublishedLayout layout;
   bool has_layout = true;                          // it is published
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences; 0: not published

@@ -42,6 +42,16 @@ std::string without_commas(std::string text) {
   return text;
 }
 
+/// Words are sought in texts by regular expressions, which take a time of their length squared, and
+/// stack of it. The longest of the records in docs/accuracy.md has 376 bytes.
+constexpr std::size_t kLongestText = 4096;
+std::string short_text(const Json& at, std::string text) {
+  if (text.size() > kLongestText)
+    refuse_record(at, fmt::format("a text of {} bytes", text.size()),
+                  fmt::format("up to {}", kLongestText));
+  return text;
+}
+
 /// Words for what was not published.
 bool says_nothing(const std::string& words) {
   constexpr std::array<std::string_view, 6> kUnsaid = {"", "unknown", "n/a", "na", "-", "?"};
@@ -77,26 +87,27 @@ RecordPart& RecordPart::part(std::string_view key) {
 
 std::string RecordPart::text(std::string_view key) {
   const Json* found = find(key);
-  return found != nullptr && found->is(Json::Kind::kText) ? found->text() : "";
+  return found != nullptr && found->is(Json::Kind::kText) ? short_text(*found, found->text()) : "";
 }
 
 std::string RecordPart::said(std::string_view key) {
   const Json* member = find(key);
   if (member != nullptr && member->is(Json::Kind::kBool)) return member->boolean() ? "yes" : "no";
+  if (member != nullptr && holds_number(*member)) list_unusable(key, "text");
   const bool list = member != nullptr && member->is(Json::Kind::kList);
-  const std::string found = list ? searchable(*member) : text(key);
+  const std::string found = list ? short_text(*member, searchable(*member)) : text(key);
   return says_nothing(found) ? "" : found;
 }
 
 std::string RecordPart::kind(std::string_view key) {
   const std::string found = said(key), small = lower_case(found);
-  constexpr std::array<std::string_view, 4> kNone = {"none", "no", "off", "false"};
+  constexpr std::array<std::string_view, 5> kNone = {"none", "no", "off", "false", "disabled"};
   return std::ranges::find(kNone, small) != kNone.end() ? "" : found;
 }
 
 std::string RecordPart::words(std::string_view key) {
   const Json* found = find(key);
-  return found == nullptr ? "" : searchable(*found);
+  return found == nullptr ? "" : short_text(*found, searchable(*found));
 }
 
 std::optional<double> RecordPart::number(std::string_view key) {
@@ -152,6 +163,13 @@ std::int64_t RecordPart::count(std::string_view key, std::int64_t absent) {
   if (*value != std::floor(*value))
     refuse_record(*find(key), "a size that is no whole number", "from 0 to 1e9");
   return static_cast<std::int64_t>(*value);
+}
+
+std::int64_t RecordPart::size(std::string_view key, std::int64_t absent) {
+  const std::int64_t found = count(key, absent);
+  if (found > 0 || !number(key)) return found;
+  list_unusable(key, "number above 0");
+  return absent;
 }
 
 std::optional<bool> RecordPart::flag(std::string_view key) {

@@ -38,7 +38,8 @@ class RecordPart {
   /// The same, or V001.
   RecordPart& part(std::string_view key);
   std::string text(std::string_view key);
-  /// A text, a list of such, or yes or no, but for words that stand for its absence.
+  /// A text, a list of such, or yes or no, but for words that stand for its absence. A number is
+  /// listed in `unusable`.
   std::string said(std::string_view key);
   /// The same where "none" is no kind of it either.
   std::string kind(std::string_view key);
@@ -54,6 +55,8 @@ class RecordPart {
   /// A whole number ("8,192" too) from 0 to kMostCounted, or V001; `absent` where there is none. A
   /// member that is no number, nor a word for its absence, is listed in `unusable`.
   std::int64_t count(std::string_view key, std::int64_t absent);
+  /// The same, of which 0 is listed in `unusable` too.
+  std::int64_t size(std::string_view key, std::int64_t absent);
   /// A count of tokens, of which "32K" are 32,768.
   std::int64_t length(std::string_view key, std::int64_t absent);
   /// Yes or no, also as a text or as 1 and 0. Another member is listed in `unusable`.

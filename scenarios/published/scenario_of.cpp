@@ -342,10 +342,15 @@ PublishedRun completed_by(const Recipe& recipe, PublishedRun run) {
 
 }  // namespace
 
-RecordScenario scenario_of(const PublishedRun& run) {
+RecordScenario scenario_of(const PublishedRun& published) {
+  PublishedRun run = published;
+  complete(run.gpus_per_node, usual_gpus_per_node(run));
   Recipe recipe = recipe_of(run);
   const PublishedRun completed = completed_by(recipe, run);
-  return ScenarioWriter(completed, std::move(recipe)).write();
+  RecordScenario out = ScenarioWriter(completed, std::move(recipe)).write();
+  if (published.gpus_per_node == 0 && run.gpus > run.gpus_per_node)
+    out.assumed.push_back(fmt::format("GPUs of a node: {}", run.gpus_per_node));
+  return out;
 }
 
 }  // namespace plait

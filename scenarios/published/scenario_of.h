@@ -18,7 +18,7 @@ struct RecordScenario {
 };
 
 /// Throws NotRepresentable.
-RecordScenario scenario_of(const PublishedRun& run);
+RecordScenario scenario_of(const PublishedRun& published);
 
 /// Of the software that a record names (docs/validate.md has the rules).
 struct ChosenProfile {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <utility>
 
 #include "core/spelling.h"
 #include "scenarios/published/adapters_of.h"
@@ -22,6 +23,9 @@ using JsonObject = nlohmann::ordered_json;
 bool sends_beside_products(const PublishedRun& run, const std::string& framework) {
   return run.layout.tp > 1 && framework == "nanotron" && says(run, Phrase::kAsyncTensor);
 }
+
+/// Copies of sharded weights, as PyTorch and DeepSpeed (MiCS) call them.
+constexpr const char* kHybrid = R"(\b(?:hybrid|hsdp|mics)\b)";
 
 class StrategyWriter {
  public:
@@ -81,14 +85,14 @@ class StrategyWriter {
     }
   }
   /// That the groups of a record are equal ones.
-  void require_groups() const {
-    const std::int64_t ranks = run_.replicas(), group = p_.zero_group;
+  void require_groups(const char* said, std::int64_t group) const {
+    const std::int64_t ranks = run_.replicas();
     if (group == 0 || group >= ranks || ranks % group == 0) return;
     throw NotRepresentable(fmt::format(
-        "parallel.zero_group {} leaves over {} of {} ranks that share what ZeRO shards: it is to "
-        "divide them",
+        "{} {} leaves over {} of {} ranks that share what ZeRO shards: it is to divide them", said,
         group, ranks % group, ranks));
   }
+  void require_groups() const { require_groups("parallel.zero_group", p_.zero_group); }
 
   /// Of a group of so many replicas the axis fsdp has those with the same experts: what all of them
   /// hold is sharded over ep too.
@@ -103,11 +107,18 @@ class StrategyWriter {
   /// Weights sharded over all replicas, or over groups of them.
   void add_shards(JsonObject& out, std::int64_t ep) {
     require_groups();
-    const std::int64_t ranks = run_.replicas() / ep, group = ranks_of_a_copy();
+    JsonObject plus = zero_plus_plus();
+    const std::int64_t ranks = run_.replicas() / ep,
+                       group = plus.empty() ? ranks_of_a_copy() : ranks_of_a_node();
     const bool in_groups = group > 0 && run_.replicas() % group == 0;
     const std::int64_t shards = in_groups && group < run_.replicas() ? shards_in(group, ep) : ranks;
     if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
     out["fsdp"] = shards;
+    if (!plus.empty()) {  // over all ranks, with what stays within groups of them
+      out["zero_stage"] = 3;
+      out["zero_plus_plus"] = std::move(plus);
+      return;
+    }
     // Over cp, or over the ranks of different experts.
     if (shards == 1 && run_.replicas() * p_.cp > 1 && !in_groups) out["zero_stage"] = 3;
   }
@@ -151,13 +162,14 @@ class StrategyWriter {
     return 1;
   }
 
-  /// PyTorch's, DeepSpeed's and Megatron-FSDP's words for what is sharded.
+  /// PyTorch's, DeepSpeed's and Megatron-FSDP's words for what is sharded. A hybrid replicates
+  /// shards.
   std::int64_t stage_of_words() {
     if (p_.fsdp.empty()) return 0;
-    const std::string words = plain_text(p_.fsdp);
-    const auto says = [&](const char* pattern) { return has_pattern(words, pattern); };
-    const std::int64_t stage = says(R"(\bno shard|\bddp\b|\breplicated?\b|(?:zero|stage) ?0)") ? 0
-                               : says(R"((?:zero|stage) ?1|\boptim\b(?! grads))")              ? 1
+    const auto says = [this](const char* pattern) { return says_of_shards(pattern); };
+    const bool whole = says(R"(\bno shard|\bddp\b|\breplicated?\b|(?:zero|stage) ?0)");
+    const std::int64_t stage = whole && !says(kHybrid)                            ? 0
+                               : says(R"((?:zero|stage) ?1|\boptim\b(?! grads))") ? 1
                                : says(R"(\bgrad op\b|(?:zero|stage) ?2|\boptim grads\b(?! params))")
                                    ? 2
                                    : 3;
@@ -165,17 +177,64 @@ class StrategyWriter {
     return stage;
   }
 
-  /// Which hold the weights of a model together: those of a node with PyTorch's HYBRID_SHARD, or as
-  /// many as "HSDP 2x8" says. 0: all.
+  bool says_of_shards(const char* pattern) const {
+    return asserted(plain_text(p_.fsdp), pattern).has_value();
+  }
+
+  std::int64_t ranks_of_a_node() const {
+    return std::max<std::int64_t>(1, run_.gpus_per_node / (p_.tp * p_.cp));
+  }
+
+  /// Which hold the weights of a model together: as many as the words say of a hybrid, else, as
+  /// PyTorch's HYBRID_SHARD has it, those of a node. 0: all.
   std::int64_t ranks_of_a_copy() const {
     if (p_.zero_group > 0) return p_.zero_group;
     if (recipe_.shards > 0) return recipe_.shards;
-    static const std::regex kHybrid(R"(\b(?:hybrid|hsdp)(?:\D* (\d+) ?x ?(\d+)\b)?)");
+    if (!says_of_shards(kHybrid)) return 0;
+    const std::int64_t said = ranks_said_of_a_copy();
+    if (said > 0) require_groups("parallel.fsdp: a group of", said);
+    if (said == 0) assumed_.emplace_back("copies of sharded weights: one in each node");
+    return said > 0 ? said : ranks_of_a_node();
+  }
+
+  /// "8 shard x 8 replicate", "dp_shard=8", "4 replicas", "2x8", "16-way"; 0: no number is said.
+  std::int64_t ranks_said_of_a_copy() const {
     const std::string words = plain_text(p_.fsdp);
-    std::smatch found;
-    if (!std::regex_search(words, found, kHybrid)) return 0;
-    if (found[2].matched) return std::max<std::int64_t>(1, count_in(words, found.str(2)));
-    return std::max<std::int64_t>(1, run_.gpus_per_node / (p_.tp * p_.cp));
+    const auto number = [&](const char* pattern) {
+      const auto found = asserted(words, pattern);
+      return found ? count_in(words, found->groups[0]) : 0;
+    };
+    for (const char* shards :
+         {R"(\b(\d+) ?(?:way )?shards?\b)", R"(\bshards?(?: size)?[ =:]+(\d+)\b)"}) {
+      if (const std::int64_t said = number(shards); said > 0) return said;
+    }
+    for (const char* copies :
+         {R"(\b(\d+) ?(?:way )?(?:replica|copies)\w*)", R"(\breplicate[ =:]+(\d+)\b)"}) {
+      if (const std::int64_t said = number(copies); said > 0) return ranks_of(said);
+    }
+    if (const std::int64_t said = number(R"(\b\d+ ?x ?(\d+)\b)"); said > 0) return said;
+    return number(R"(\b(\d+) way\b)");
+  }
+
+  /// Of so many equal copies.
+  std::int64_t ranks_of(std::int64_t copies) const {
+    if (run_.replicas() % copies == 0) return run_.replicas() / copies;
+    throw NotRepresentable(fmt::format("parallel.fsdp \"{}\": {} copies of weights on {} ranks",
+                                       p_.fsdp, copies, run_.replicas()));
+  }
+
+  /// What the words name of DeepSpeed's ZeRO++; all of it where they name none (Wang et al. 2023,
+  /// arXiv 2306.10209: hpZ, qwZ and qgZ). Empty: it is not said.
+  JsonObject zero_plus_plus() {
+    if (!says_of_shards(R"(\bzero ?(?:\+\+|pp\b)|\b(?:hpz|qwz|qgz)\b)")) return {};
+    JsonObject out = {{"secondary_shard", says_of_shards(R"(\bhpz\b)")},
+                      {"quantized_weights", says_of_shards(R"(\bqwz\b)")},
+                      {"quantized_gradients", says_of_shards(R"(\bqgz\b)")}};
+    if (std::ranges::any_of(out, [](const JsonObject& part) { return part.get<bool>(); }))
+      return out;
+    assumed_.emplace_back("ZeRO++: hpZ, qwZ and qgZ");
+    for (JsonObject& part : out) part = true;
+    return out;
   }
 
   /// Megatron-LM counts the ranks of an expert mesh, whose expert-parallel groups are ranks side by
@@ -219,10 +278,10 @@ JsonObject offload_of(const PublishedLayout& layout) {
   std::smatch found;
   if (std::regex_match(text, found, kActivations))
     return {{"activations", "cpu"}, {"activation_layers", count_in(text, found.str(1))}};
-  const char* where = mentions(text, "nvme") ? "nvme" : "cpu";
+  const char* where = asserted(text, "nvme") ? "nvme" : "cpu";
   JsonObject out;
-  if (mentions(text, "optimizer") || mentions(text, "zero-offload")) out["optimizer"] = where;
-  if (mentions(text, "param")) out.update({{"optimizer", where}, {"parameters", where}});
+  if (asserted(text, "optimi[sz]er|zero-offload")) out["optimizer"] = where;
+  if (asserted(text, "param")) out.update({{"optimizer", where}, {"parameters", where}});
   // PyTorch's CPUOffload and DeepSpeed's ZeRO-Offload, by the place alone.
   if (text == "cpu" || text == "nvme" || text == "yes") {
     out["optimizer"] = where;

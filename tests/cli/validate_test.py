@@ -99,6 +99,33 @@ class Validate(CommandTest):
         self.assertEqual(refused.code, 3)
         self.assertIn("cannot make", refused.err)
 
+    def test_a_scenario_that_cannot_be_written_is_the_machines_fault(self):
+        (self.folder / "out" / "made_up-1.json").mkdir(parents=True)
+        refused = plait("validate", self.records(RECORD), "--write-scenarios", self.folder / "out")
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("cannot write", refused.err)
+        self.assertNotIn("bug", refused.out + refused.err)
+
+    def test_scenarios_of_long_ids_are_written_under_names_that_differ(self):
+        path = self.records(dict(RECORD, id="x" * 400 + "a"), dict(RECORD, id="x" * 400 + "b"))
+        self.run_ok("validate", path, "--write-scenarios", self.folder / "out")
+        names = sorted(p.name for p in (self.folder / "out").iterdir())
+        self.assertEqual(names, ["x" * 200 + "-2.json", "x" * 200 + ".json"])
+
+    def test_up_to_three_records_of_which_the_same_is_said_are_named(self):
+        abaci = [changed(n, cluster={"gpu": "abacus"}) for n in range(5, 9)]
+        text = self.run_ok("validate", self.records(
+            *(changed(n, recompute="") for n in range(1, 3)), *abaci)).out
+        self.assertIn("2 x  recomputation: none (made_up#1, made_up#2)", text)
+        self.assertRegex(text, r'4 x  .*"abacus" \(made_up#5, made_up#6, made_up#7,\s+\.\.\.\)')
+
+    def test_what_is_warned_of_a_scenario_is_told(self):
+        (record,) = self.validated(changed(1, cluster={"gpu": "V100-SXM2-32GB"}))["records"]
+        self.assertEqual([a[:4] for a in record["assumed"] if a.startswith("W")], ["W014"])
+        (record,) = self.validated(
+            changed(1, cluster={"gpu": "V100-SXM2-32GB"}, precision="mixed"))["records"]
+        self.assertEqual([a for a in record["assumed"] if a.startswith("W")], [])
+
     def test_runs_of_a_group_are_ranked(self):
         times = (3.0, 2.0, 1.0)
         layouts = ({"tp": 8, "pp": 1, "dp": 1}, {"tp": 4, "pp": 1, "dp": 2},
@@ -134,8 +161,8 @@ class Validate(CommandTest):
         self.assertEqual([r["id"] for r in found["records"]], ["made_up#2"])
         picture = self.folder / "picture.svg"
         text = self.run_ok("validate", path, "--worst", "1", "--svg", picture).out
-        self.assertIn("made_up#2", text)
-        self.assertNotIn("made_up#1", text)
+        self.assertRegex(text, r"(?m)^made_up#2 ")
+        self.assertNotRegex(text, r"(?m)^made_up#1 ")
         self.assertTrue(ElementTree.parse(picture).getroot().tag.endswith("svg"))
 
     def test_the_worst_are_listed_in_every_format(self):
@@ -174,6 +201,8 @@ class Validate(CommandTest):
         del record["batch"]["micro_batch"]
         (left_out,) = self.validated(record)["not_represented"]
         self.assertIn('"sixty-four" is no number', left_out["reason"])
+        (left_out,) = self.validated(changed(2, parallel={"tp": 0}))["not_represented"]
+        self.assertRegex(left_out["reason"], r"^S001: .*; not read: parallel.tp \(0 is no number")
 
     def test_wrong_files_are_refused_with_their_place(self):
         for name, text, code in (("no.json", "{}", "V001"), ("none.json", "[]", "V001"), ("part.json", '[{"id": "x"}]', "V001"),
@@ -188,13 +217,15 @@ class Validate(CommandTest):
 
     def test_a_record_that_cannot_be_read_leaves_the_others(self):
         wrong = [dict(RECORD, id="p", parallel="tp 8"), dict(RECORD, id="s", stage_profile_ms=3),
+                 dict(RECORD, id="l", notes="x" * 100000), dict(RECORD, id="a", extra_args=["x " * 9] * 9999),
                  dict(RECORD, id=7)]
         found = plait("validate", self.records(*wrong, RECORD), "--format", "json")
         self.assertEqual(found.code, 0, found.err)
         reasons = {r["id"]: r["reason"] for r in found.json()["not_represented"]}
-        self.assertEqual(list(reasons), ["p", "s", "record 3"])
+        self.assertEqual(list(reasons), ["p", "s", "l", "a", "record 5"])
         for name, what in (("p", '"parallel" is no object'), ("s", '"stage_profile_ms" is no'),
-                           ("record 3", 'a record without "id"')):
+                           ("l", "a text of 100000 bytes"), ("a", "a text of "),
+                           ("record 5", 'a record without "id"')):
             self.assertRegex(reasons[name], f"^V001 in line \\d+: {what}")
         self.assertEqual(found.json()["summary"]["n"], 1)
         self.assertEqual(plait("validate", self.records(*wrong)).code, 2)  # none is left

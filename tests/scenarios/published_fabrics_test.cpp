@@ -60,6 +60,26 @@ TEST(PublishedFabrics, AreReadOfTheirWords) {
       {"200Gbps RoCE x 4", 4, 200, true},
       {"1x NDR per GPU", 0, 400, false},
       {"1x 400 Gb/s IB per GPU", 8, 400, false},
+      {"100 Gbit/s", 0, 100, false},
+      {"100 Gbit/s Ethernet", 0, 100, true},
+      {"10 Gbit Ethernet", 0, 10, true},
+      {"10GigE", 0, 10, true},
+      {"100 gbps", 0, 100, false},
+      {"12.5 GB/s", 0, 100, false},
+      {"25 GB/s InfiniBand", 0, 200, false},
+      {"NVLink and 25 GB/s InfiniBand", 0, 200, false},
+      {"900 GB/s NVLink; 50 GB/s per GPU", 8, 400, false},
+      {"1.6Tbit/s", 8, 200, false},
+      {"1.6T", 8, 200, false},
+      {"100 Gigabit Ethernet", 0, 100, true},
+      {"2.5 Gbit/s", 0, 2.5, false},
+      {"ROCE 100G", 0, 100, true},
+      {"InfiniBand 200G, no RoCE", 0, 200, false},
+      {"Slingshot-11 (4 NICs)", 4, 200, true},
+      {"800 Gb/s per node (4 NICs)", 4, 200, false},
+      {"800Gb/s Ethernet (8x100)", 8, 100, true},
+      {"PCIe only, no NVLink; 200G IB", 0, 200, false},
+      {"8x A100-80G; 200G IB", 0, 200, false},
   };
   for (const Words& w : words) {
     const FabricWords read = read_fabric(w.text, 8);
@@ -94,6 +114,43 @@ TEST(PublishedFabrics, OfOtherRatesThanUsualSayTheirs) {
   record["cluster"]["interconnect"] = "HDR";
   EXPECT_EQ(json::parse(scenario_of(run_of(record)).json)["cluster"]["fabric"], "hdr200");
   parse_scenario(scenario_of(run_of(record)).json, "sample");
+}
+
+TEST(PublishedFabrics, NumbersThatAreNoRateAreListed) {
+  json record = published_sample();
+  const auto lists = [&record](const char* words) {
+    record["cluster"]["interconnect"] = words;
+    return assumes(record, std::string("not read: cluster.interconnect (\"") + words + "\")");
+  };
+  EXPECT_TRUE(lists("12 lanes of something"));
+  EXPECT_TRUE(lists("200 gigs"));
+  EXPECT_TRUE(lists("200G IB, oversubscribed"));
+  for (const char* named : {"NVLink 4; RoCEv2", "NVLink4; EFA", "ConnectX-7, PCIe 5.0",
+                            "NVL72; every 32 GPUs", "up to 4 nodes over RoCE", "200G IB"})
+    EXPECT_FALSE(lists(named)) << named;
+}
+
+TEST(PublishedFabrics, OversubscriptionIsThatOfLeafSwitches) {
+  json record = published_sample();
+  record["cluster"]["interconnect"] = "200 Gb/s IB, oversubscribed 2:1";
+  EXPECT_EQ(scenario(record)["cluster"]["fabric"],
+            json::parse(R"({"preset": "hdr200", "oversubscription": 2})"));
+  parse_scenario(scenario_of(run_of(record)).json, "sample");
+  record["cluster"]["interconnect"] = "200 Gb/s IB, not oversubscribed";
+  EXPECT_EQ(scenario(record)["cluster"]["fabric"], "hdr200");
+}
+
+TEST(PublishedFabrics, WithoutNvlinkBoardsAreThoseForPcieOrItIsListed) {
+  json record = published_sample();
+  record["cluster"].update(
+      {{"gpu", "A100 80GB"}, {"interconnect", "PCIe only, no NVLink; 200G IB"}});
+  EXPECT_EQ(scenario(record)["cluster"]["device"], "a100-80-pcie");
+  EXPECT_EQ(scenario(record)["cluster"]["preset"], "pcie-8");
+  record["cluster"]["gpu"] = "A100-SXM4-80GB";
+  EXPECT_EQ(scenario(record)["cluster"]["preset"], "dgx-a100");
+  EXPECT_TRUE(assumes(record,
+                      "not read: cluster.interconnect (\"PCIe only, no NVLink; 200G IB\": dgx-a100 "
+                      "has NVLink)"));
 }
 
 }  // namespace plait::published_fabrics_test

@@ -39,8 +39,8 @@ TEST(PublishedPrecision, BlocksHaveScalesOfTheirOwnWhereTheRecordSaysSo) {
     record["notes"] = notes;
     return scenario(record).value("kernels", json::object()).value("amax", "fused");
   };
-  for (const char* blocks : {"fp8 blockwise", "FP8-SC", "FP8 sub-channel", "MXFP8", "FP8-MX",
-                             "fp8_mx", "FP8_SC", "fp8 sc"})
+  for (const char* blocks : {"fp8 blockwise", "FP8-SC", "FP8 sub-channel", "MXFP8", "MX-FP8",
+                             "FP8-MX", "fp8_mx", "FP8_SC", "fp8 sc"})
     EXPECT_EQ(amax(run_with(kBridge, blocks)), "blocks") << blocks;
   EXPECT_EQ(amax(run_with(kBridge, "FP8"), "recipe X_H100_FP8_SC_V1"), "blocks");
   for (const char* current : {"FP8-CS", "fp8_cs", "FP8 CS"})
@@ -108,6 +108,48 @@ TEST(PublishedPrecision, WhatIsDeniedIsNotTaken) {
   record["precision"] = "bf16, no FP8";
   EXPECT_FALSE(
       json::parse(scenario_of(run_of(record)).json)["workload"]["precision"].contains("matmul"));
+}
+
+TEST(PublishedPrecision, WhatIsDeniedIsNoTypeOfTheRun) {
+  const auto weights = [](const char* precision) {
+    return scenario(run_with("a page", precision))["workload"]["precision"]["weights"];
+  };
+  EXPECT_EQ(weights("bf16 (not fp16)"), "bf16");
+  EXPECT_EQ(weights("BF16 instead of FP16"), "bf16");
+  EXPECT_EQ(weights("fp32 (no TF32)"), "fp32");
+  EXPECT_EQ(weights("FP32, TF32 disabled"), "fp32");
+  EXPECT_EQ(weights("amp_bf16"), "bf16");
+  EXPECT_EQ(weights("16-mixed"), "fp16");
+  EXPECT_EQ(weights("32-true"), "fp32");
+}
+
+// Volta's and Turing's matrix units have no bf16.
+TEST(PublishedPrecision, AnyTypeOf16BitsIsThatOfTheGpusUnits) {
+  json record = published_sample();
+  const auto weights = [&record](const char* gpu, const char* precision) {
+    record["cluster"]["gpu"] = gpu, record["precision"] = precision;
+    return scenario(record)["workload"]["precision"]["weights"];
+  };
+  for (const char* volta : {"V100-SXM2-32GB", "Tesla V100-PCIE-32GB", "T4"}) {
+    for (const char* open : {"", "mixed", "AMP"}) EXPECT_EQ(weights(volta, open), "fp16") << open;
+  }
+  EXPECT_TRUE(assumes(record, "precision \"AMP\": fp16"));
+  EXPECT_EQ(weights("A100-SXM4-80GB", "AMP"), "bf16");
+  EXPECT_EQ(weights("A100-SXM4-80GB", "half precision"), "fp16");
+  EXPECT_EQ(weights("V100-SXM2-32GB", "bf16"), "bf16") << "the record's own word";
+}
+
+TEST(PublishedPrecision, NumbersThatNoPlanHasAreRefused) {
+  for (const char* other : {"FP4", "MXFP4", "INT8", "w8a8", "fp64", "double"})
+    EXPECT_THROW(scenario(run_with("a page", other)), NotRepresentable) << other;
+  EXPECT_EQ(scenario(run_with("a page", "NV-FP4"))["workload"]["precision"]["matmul"], "nvfp4");
+}
+
+TEST(PublishedPrecision, ANumberIsNoTypeAndListed) {
+  json record = published_sample();
+  record["precision"] = 16;
+  EXPECT_TRUE(assumes(record, "not read: precision (16 is no text)"));
+  EXPECT_TRUE(assumes(record, "precision: bf16"));
 }
 
 }  // namespace plait::published_precision_test

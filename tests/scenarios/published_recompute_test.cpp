@@ -37,6 +37,12 @@ TEST(PublishedRecompute, IsReadOfManyWords) {
   EXPECT_EQ(reads("enabled"), "full");
   EXPECT_EQ(reads("disabled"), "none");
   EXPECT_EQ(reads("selective AC: 1/2 blocks"), json::parse(R"({"kind": "full", "every": 2})"));
+  EXPECT_EQ(reads("full, no activation offload"), "full");
+  EXPECT_EQ(reads("full (offload_activations=False)"), "full");
+  EXPECT_THROW(reads("full + offload to CPU"), NotRepresentable);
+  EXPECT_EQ(reads("mlp+attn"),
+            json::parse(R"({"kind": "modules", "modules": ["mlp", "attention"]})"));
+  EXPECT_TRUE(assumes(record, "recomputation \"mlp+attn\": of MLPs and of attention's core"));
   EXPECT_EQ(reads("every layer"), "full");
   EXPECT_EQ(reads("attention only"), "selective");
   EXPECT_EQ(reads("mlp"), json::parse(R"({"kind": "modules", "modules": ["mlp"]})"));

@@ -1,4 +1,4 @@
-// The words by which sources of all kinds call schedules, devices, sharding, offload and types:
+// The words by which sources of all kinds call schedules, sharding, offload and types:
 // what is read, what is listed among what was assumed, and what is refused.
 
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <string>
 
 #include "scenarios/published/attention_of.h"
-#include "scenarios/published/device_called.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/scenario.h"
 #include "tests/scenarios/published_sample.h"
@@ -41,8 +40,35 @@ TEST(PublishedWords, OfSchedules) {
   EXPECT_EQ(reads("1F1B (PipeDream-flush)"), "1f1b");
   EXPECT_TRUE(std::ranges::none_of(scenario_of(run_of(record)).assumed,
                                    [](const std::string& a) { return a.starts_with("schedule"); }));
-  EXPECT_EQ(reads("waves"), "1f1b");
-  EXPECT_TRUE(assumes(record, "schedule \"waves\": 1f1b"));
+}
+
+TEST(PublishedWords, OfSchedulesThatAreDenied) {
+  json record = published_sample();
+  record["parallel"] = {{"pp", 4}, {"dp", 4}};
+  const auto reads = [&](const char* text) {
+    record["parallel"]["schedule"] = text;
+    return scenario(record)["strategy"]["pipeline"]["schedule"];
+  };
+  EXPECT_EQ(reads("non-interleaved 1F1B"), "1f1b");
+  EXPECT_EQ(reads("1F1B (not interleaved)"), "1f1b");
+  EXPECT_EQ(reads("not interleaved"), "1f1b");
+  EXPECT_EQ(reads("no GPipe: 1F1B"), "1f1b");
+  EXPECT_EQ(reads("Interleaved1F1B"), "interleaved");
+}
+
+TEST(PublishedWords, OfSchedulesThatNoPlanHasAreRefused) {
+  json record = published_sample();
+  record["parallel"] = {{"pp", 4}, {"dp", 4}};
+  const auto reads = [&](const char* text) {
+    record["parallel"]["schedule"] = text;
+    return scenario(record)["strategy"]["pipeline"]["schedule"];
+  };
+  EXPECT_EQ(reads("ZBH2"), "zb-h2");
+  EXPECT_EQ(reads("ZB_H2"), "zb-h2");
+  EXPECT_EQ(reads("ZBVZeroBubble"), "zb-v");
+  for (const char* other :
+       {"waves", "zero bubble", "Chimera", "LoopedBFS", "InterleavedZeroBubble", "no 1F1B"})
+    EXPECT_THROW(reads(other), NotRepresentable) << other;
 }
 
 // A stage holds two of 16 pieces, and so does the one as far from the other end: 13 of 61 layers
@@ -66,50 +92,6 @@ TEST(PublishedWords, ChunksThatAreNotSaidHaveALayerEachEndsIncluded) {
   EXPECT_EQ(pipeline["first_stage_layers"], 0);
 }
 
-TEST(PublishedWords, OfDevices) {
-  EXPECT_EQ(device_called("A100 80GB PCIe"), "a100-80-pcie");
-  EXPECT_EQ(device_called("NVIDIA A100-40GB"), "a100-40-sxm");
-  EXPECT_EQ(device_called("A100"), "a100-80-sxm");
-  EXPECT_EQ(device_called("8x V100 16GB"), "v100-sxm2-16");
-  EXPECT_EQ(device_called("H100 NVL"), "h100-nvl");
-  EXPECT_EQ(device_called("h100"), "h100-sxm");
-  EXPECT_EQ(device_called("H100 96GB"), "h100-96-sxm");
-  EXPECT_EQ(device_called("GeForce RTX4090"), "rtx-4090");
-  EXPECT_EQ(device_called("RTX A6000"), "rtx-a6000");
-  EXPECT_EQ(device_called("AMD Instinct MI300X"), "mi300x");
-  EXPECT_EQ(device_called("A100 24GB"), "a100-80-sxm") << "24 GB is no board's";
-  EXPECT_EQ(device_called("A100-40G"), "a100-40-sxm");
-  EXPECT_EQ(device_called("8xH100"), "h100-sxm");
-  EXPECT_EQ(device_called("A6000"), "rtx-a6000");
-  EXPECT_EQ(device_called("A800-40GB"), "a800-80-sxm") << "no A800 of the catalogue has 40 GB";
-  EXPECT_EQ(device_called("Tesla V100-PCIE-32GB"), "v100-pcie-32");
-  EXPECT_EQ(device_called("V100S 32GB"), "v100s-pcie-32");
-  EXPECT_EQ(device_called("A800 80GB PCIe"), "a800-80-pcie");
-  EXPECT_EQ(device_called("H800 PCIe"), "h800-pcie");
-  EXPECT_EQ(device_called("V100"), "v100-sxm2-32");
-  EXPECT_EQ(device_called("Gaudi 2"), "");
-  EXPECT_EQ(node_with("mi300x"), "mi300x-8");
-  EXPECT_EQ(node_with("l40s"), "pcie-8");
-  json record = published_sample();
-  record["cluster"]["gpu"] = "A100-40GB";
-  EXPECT_EQ(scenario(record)["cluster"]["preset"], "dgx-a100");
-  EXPECT_TRUE(assumes(record, "\"A100-40GB\": a100-40-sxm in dgx-a100"));
-}
-
-TEST(PublishedWords, OfABoardsMemoryAreTaken) {
-  json record = published_sample();
-  const auto device = [&record](const char* gpu) {
-    record["cluster"]["gpu"] = gpu;
-    return scenario(record)["cluster"]["device"];
-  };
-  EXPECT_EQ(device("A100-64GB"), json::parse(R"({"preset": "a100-80-sxm", "memory": "64 GiB"})"));
-  EXPECT_EQ(device("H100-94GB")["memory"], "94 GiB");
-  EXPECT_EQ(device("A100-SXM4-80GB"), "a100-80-sxm");
-  EXPECT_EQ(device("T4 16GB"), "t4");
-  EXPECT_EQ(device("GH200 120GB"), "gh200-96") << "of the processor";
-  EXPECT_EQ(device("H200 NVL"), "h200-nvl");
-}
-
 TEST(PublishedWords, OfSharding) {
   json record = published_sample();
   record["parallel"] = {{"tp", 1}, {"pp", 1}};
@@ -127,8 +109,34 @@ TEST(PublishedWords, OfSharding) {
   EXPECT_EQ(reads("stage-1")["zero_stage"], 1);
   EXPECT_EQ(reads("Megatron-FSDP (optim_grads)")["zero_stage"], 2);
   EXPECT_EQ(reads("Megatron-FSDP (optim_grads_params)")["fsdp"], 16);
+  EXPECT_EQ(reads("HSDP (4 shard x 4 replicate)")["fsdp"], 4);
+  EXPECT_EQ(reads("HSDP, 8 replicas")["fsdp"], 2);
+  EXPECT_EQ(reads("hybrid shard, 4-way")["dp"], 4);
+  EXPECT_EQ(reads("HSDP, dp_replicate=4, dp_shard=4")["fsdp"], 4);
+  EXPECT_EQ(reads("MiCS")["fsdp"], 8);
+  EXPECT_THROW(reads("HSDP, 3 replicas"), NotRepresentable);
+  EXPECT_THROW(reads("hybrid shard, 3-way"), NotRepresentable);
+  EXPECT_EQ(reads("FSDP: no CPU offload")["fsdp"], 16);
   EXPECT_FALSE(reads("replicate").contains("zero_stage"));
+  for (const char* denied : {"no FSDP", "FSDP disabled", "without sharding", "disabled"}) {
+    EXPECT_FALSE(reads(denied).contains("fsdp")) << denied;
+    EXPECT_FALSE(reads(denied).contains("zero_stage")) << denied;
+  }
   EXPECT_FALSE(reads("NO_SHARD").contains("zero_stage"));
+}
+
+TEST(PublishedWords, OfZeroPlusPlusKeepItsPartsInANode) {
+  json record = published_sample();
+  record["parallel"] = {{"tp", 1}, {"pp", 1}, {"fsdp", "DeepSpeed ZeRO++"}};
+  const json all = json::parse(
+      R"({"secondary_shard": true, "quantized_weights": true, "quantized_gradients": true})");
+  EXPECT_EQ(scenario(record)["strategy"]["zero_plus_plus"], all);
+  EXPECT_TRUE(assumes(record, "ZeRO++: hpZ, qwZ and qgZ"));
+  record["parallel"]["fsdp"] = "ZeRO-3 with hpZ";
+  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_TRUE(s.strategy.zero_plus_plus.secondary_shard);
+  EXPECT_FALSE(s.strategy.zero_plus_plus.quantized_weights);
+  EXPECT_EQ(scenario(record)["strategy"]["fsdp"], 8);
 }
 
 // Ranks of different experts share the other weights too: of 16 replicas two copies of 8 ranks have
@@ -177,6 +185,10 @@ TEST(PublishedWords, OfOffload) {
             json::parse(R"({"optimizer": "cpu", "parameters": "cpu"})"));
   EXPECT_EQ(reads("optimizer on NVMe"), json::parse(R"({"optimizer": "nvme"})"));
   EXPECT_EQ(reads("optimizer params"), json::parse(R"({"optimizer": "cpu", "parameters": "cpu"})"));
+  EXPECT_EQ(reads("optimizer offload, no parameter offload"),
+            json::parse(R"({"optimizer": "cpu"})"));
+  for (const char* denied : {"no offload", "no CPU offload", "disabled", "not offloaded"})
+    EXPECT_TRUE(reads(denied).is_null()) << denied;
   EXPECT_THROW(reads("disk"), NotRepresentable);
 }
 
@@ -249,6 +261,14 @@ TEST(PublishedWords, SizesOfZeroSayNothing) {
   record["model"]["layers"] = 1;  // fewer than stages
   record["parallel"] = {{"pp", 4}, {"schedule", "interleaved 1F1B (vpp not stated)"}};
   EXPECT_EQ(scenario(record)["strategy"]["pipeline"]["schedule"], "1f1b");
+}
+
+TEST(PublishedWords, SizesOfZeroAreListed) {
+  json record = published_sample();
+  record["parallel"]["tp"] = 0;
+  record["batch"]["global_batch"] = 0;
+  EXPECT_TRUE(assumes(record, "not read: parallel.tp (0 is no number above 0)"));
+  EXPECT_TRUE(assumes(record, "not read: batch.global_batch (0 is no number above 0)"));
 }
 
 TEST(PublishedWords, KernelsOfAttention) {
