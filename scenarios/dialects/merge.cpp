@@ -328,7 +328,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
                           std::vector<std::string>* warnings) {
   if (!base.text.empty()) check_base(base);
   ScenarioTree tree = tree_of(base);
-  const Imported counted = in_nodes(imported, tree);
+  const Imported counted = in_nodes(imported, tree, file);
   Merge merge(counted, file, base, tree);
   merge.note_machine(note_of_other_hosts(imported, tree));
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();

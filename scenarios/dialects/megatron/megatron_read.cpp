@@ -47,7 +47,7 @@ class Reading {
       sharding();
       reduction();
     }
-    read_machine(args_, text_, out_);
+    read_machine(args_, words_, text_, out_);
     pass_over();
     out_.framework = framework_of(fork_);
     out_.foreign = args_.knows_none();
