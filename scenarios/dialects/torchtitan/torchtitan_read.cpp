@@ -108,7 +108,14 @@ class Reading {
     if (!narrow_) return give(recipe, "workload.precision.scales", R"("tensor")");
     if (scales == "rowwise_with_gw_hp")
       entries_.unsupported(*recipe, "weights' gradients in more than 8 bits");
-    give(recipe, "workload.precision.scales", scales == "rowwise" ? R"("row")" : R"("tensor")");
+    const bool rows = scales == "rowwise";
+    if (rows && mixes_) {
+      out_.warnings.push_back(fmt::format(
+          "W008: {} rowwise (line {}) is read as tensorwise: scales of rows are not planned beside "
+          "experts",
+          recipe->path, recipe->line));
+    }
+    give(recipe, "workload.precision.scales", rows && !mixes_ ? R"("row")" : R"("tensor")");
     // torchtitan/components/quantization/float8.py, Float8LinearConverter.
     const ConfigEntry* gathers = of_float8("enable_fsdp_float8_all_gather");
     if (recipe == nullptr || !entries_.flag(gathers, false)) return;

@@ -291,6 +291,16 @@ TEST(ImportTorchtitan, ExpertsAreConvertedByTheirOwn) {
   EXPECT_EQ(said("\"quantize.linear.float8\", \"quantize.grouped_mm.float8\""), "");
 }
 
+// Plans have scales of rows of linear layers alone (S197).
+TEST(ImportTorchtitan, ScalesOfRowsBesideExpertsAreReadAsThoseOfTensors) {
+  const std::string text =
+      "[model]\nname = \"llama4\"\nflavor = \"17bx16e\"\nconverters = [\"float8\"]\n[training]\n"
+      "local_batch_size = 1\n[float8]\nrecipe_name = \"rowwise\"\n";
+  EXPECT_FALSE(read(text).workload.precision.scales_rows());
+  EXPECT_NE(import_test::warnings(Dialect::kTorchtitan, text).find("is read as tensorwise"),
+            std::string::npos);
+}
+
 TEST(ImportTorchtitan, KeysThatChangeNoStepAreNotListed) {
   const auto said = [](const std::string& more) {
     return import_test::warnings(Dialect::kTorchtitan,
