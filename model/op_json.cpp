@@ -5,7 +5,7 @@
 namespace plait {
 namespace {
 
-constexpr Int kSize{.min = 0};
+constexpr Int kSize{.min = 1}, kSizeOrNone{.min = 0};
 
 Choice<Pass> pass_rule() {
   return {{{"forward", Pass::kForward},
@@ -25,6 +25,11 @@ Choice<WeightFormat> format_rule() { return choice_of<WeightFormat>(kWeightForma
 template <class T>
 Field<T> size(std::string key, std::int64_t T::*member) {
   return field(std::move(key), member, kSize, "");
+}
+/// Of what an op may be without.
+template <class T>
+Field<T> size_or_none(std::string key, std::int64_t T::*member) {
+  return field(std::move(key), member, kSizeOrNone, "");
 }
 template <class T>
 Field<T> flag(std::string key, bool T::*member) {
@@ -69,7 +74,7 @@ std::vector<Field<Attention>> fields(const Attention*) {
           flag("dropout", &T::dropout),
           dtype("dtype", &T::dtype),
           flag("balanced", &T::balanced),
-          size("window", &T::window)};
+          size_or_none("window", &T::window)};
 }
 std::vector<Field<Norm>> fields(const Norm*) {
   using T = Norm;
@@ -83,10 +88,10 @@ std::vector<Field<HeadNorm>> fields(const HeadNorm*) {
   return {pass(&T::pass),
           size("rows", &T::rows),
           size("heads", &T::heads),
-          size("kv_heads", &T::kv_heads),
+          size_or_none("kv_heads", &T::kv_heads),
           size("head_dim", &T::head_dim),
-          size("key_dim", &T::key_dim),
-          size("value_width", &T::value_width),
+          size_or_none("key_dim", &T::key_dim),
+          size_or_none("value_width", &T::value_width),
           dtype("dtype", &T::dtype)};
 }
 std::vector<Field<Activation>> fields(const Activation*) {
@@ -114,7 +119,7 @@ std::vector<Field<LatentHeads>> fields(const LatentHeads*) {
           size("heads", &T::heads),
           size("head_dim", &T::head_dim),
           size("value_dim", &T::value_dim),
-          size("rope_dim", &T::rope_dim),
+          size_or_none("rope_dim", &T::rope_dim),
           dtype("dtype", &T::dtype)};
 }
 std::vector<Field<CausalConv>> fields(const CausalConv*) {
@@ -176,7 +181,7 @@ std::vector<Field<Route>> fields(const Route*) {
           size("groups", &T::groups),
           size("experts", &T::experts),
           size("chosen", &T::chosen),
-          size("capacity", &T::capacity),
+          size_or_none("capacity", &T::capacity),
           dtype("dtype", &T::dtype)};
 }
 template <class T>

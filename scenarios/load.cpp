@@ -181,7 +181,7 @@ void resolve_on_machine(const Json& root, Scenario& out) {
   }
   const Json& serving = *root.find("serving");
   resolve_types(serving, out.cluster.device, *out.serving, out.warnings);
-  resolve_memory_share(serving, out.cluster.device, *out.serving);
+  resolve_llama_cpp(serving, out.cluster.device, *out.serving);
   resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
   resolve_batches(serving, out.cluster.device, *out.serving);
 }

@@ -69,7 +69,7 @@ Serving resolve_serving(const Json& json, Serving serving, const std::string& sc
 /// The share of a device's memory that llama.cpp takes with such a rule.
 double llama_cpp_memory_share(const LayerRule& rule, const Device& device);
 /// That of the scenario's engine, where `serving` does not say.
-void resolve_memory_share(const Json& serving, const Device& device, Serving& out);
+void resolve_llama_cpp(const Json& serving, const Device& device, Serving& out);
 /// Weights and products as `checkpoint` has them, where `serving` says nothing of any, in a server
 /// that loads such checkpoints; else W002.
 void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, const Device& device,

@@ -197,10 +197,13 @@ double llama_cpp_memory_share(const LayerRule& rule, const Device& device) {
   return fits ? std::max(kLeast, 1 - kMargin / memory) : 1;
 }
 
-void resolve_memory_share(const Json& serving, const Device& device, Serving& s) {
-  const bool stated = serving.find_path("engine.gpu_memory_utilization") != nullptr;
-  if (stated || s.limits.engine != ServingEngine::kLlamaCpp) return;
-  s.limits.memory_utilization = llama_cpp_memory_share(s.layers, device);
+void resolve_llama_cpp(const Json& serving, const Device& device, Serving& s) {
+  if (s.limits.engine != ServingEngine::kLlamaCpp) return;
+  const auto states = [&](const char* path) { return serving.find_path(path) != nullptr; };
+  if (!states("engine.gpu_memory_utilization"))
+    s.limits.memory_utilization = llama_cpp_memory_share(s.layers, device);
+  // The default is measured of vLLM's scheduler (plan/requests.h), which llama.cpp has not.
+  if (!states("engine.step_overhead")) s.limits.step_overhead = Seconds();
 }
 
 void resolve_engine_kernels(const Json* kernels, const Serving& serving, Kernels& out) {

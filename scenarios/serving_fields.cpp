@@ -129,7 +129,8 @@ const Table<EngineLimits>& engine_table() {
           field("custom_all_reduce", &E::own_all_reduce, Flag{},
                 "Small all-reduces by the engine's own kernels on NVLink."),
           field("step_overhead", &E::step_overhead, Sourced{Amount<Seconds>{.max = 10}},
-                "What the host does between two steps of a sequence: scheduling, inputs."),
+                "What the host does between two steps of a sequence: scheduling, inputs. Of "
+                "llama.cpp nothing where it is not written."),
           field("sequence_overhead", &E::sequence_overhead, Sourced{Amount<Seconds>{.max = 1}},
                 "What it does besides for each sequence of a step."),
           field("async_scheduling", &E::async_scheduling, Flag{},

@@ -35,8 +35,11 @@ PartBytes part_bytes(const ServedModel& s) {
 
 // ---- llama.cpp
 
-/// The head counts as one layer more, behind the others.
-LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n) {
+bool has_processor(const ServedModel& s) { return !s.costs.machine.processor.name.empty(); }
+
+/// The head counts as one layer more, behind the others. `described`: a processor is; where none is
+/// and all layers are on devices, the embedding is there too, since that is no more than a look-up.
+LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n, bool described) {
   const std::int64_t dealt = std::min(n, layers + 1), first = layers + 1 - dealt;
   const std::int64_t used = std::min(stages, std::max<std::int64_t>(dealt, 1));
   const auto place_of = [&](std::int64_t i) {
@@ -44,7 +47,8 @@ LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n) {
                      : at((i - first) * used / dealt, Residence::kDevice);
   };
   LayerMap map;
-  map.embedding = at(0, Residence::kProcessor);
+  const bool alone = first == 0 && !described;
+  map.embedding = at(0, alone ? Residence::kDevice : Residence::kProcessor);
   for (std::int64_t i = 0; i < layers; ++i) map.layers.push_back(place_of(i));
   map.head = place_of(layers);
   return map;
@@ -66,7 +70,7 @@ std::int64_t most_gpu_layers(const ServedModel& s, const LayerRule& rule,
   std::int64_t low = 0, high = s.model.layers + 1;  // low fits, or nothing does
   while (low < high) {
     const std::int64_t n = (low + high + 1) / 2;
-    LayerMap map = gpu_layers(s.model.layers, stages, n);
+    LayerMap map = gpu_layers(s.model.layers, stages, n, has_processor(s));
     map.cache_on_host = rule.cache_on_host;
     map.host_experts = rule.host_experts < 0 ? s.model.layers : rule.host_experts;
     fits(s, map, limits, framework) ? void(low = n) : void(high = n - 1);
@@ -182,7 +186,8 @@ LayerMap deal_layers(const ServedModel& s, const LayerRule& rule, const EngineLi
     case Dealing::kGpuLayers:
       map = gpu_layers(
           s.model.layers, stages,
-          rule.gpu_layers >= 0 ? rule.gpu_layers : most_gpu_layers(s, rule, limits, framework));
+          rule.gpu_layers >= 0 ? rule.gpu_layers : most_gpu_layers(s, rule, limits, framework),
+          has_processor(s));
       break;
     case Dealing::kSequential:
     case Dealing::kBalanced:

@@ -1,10 +1,11 @@
 #pragma once
 // Where each layer goes, by the rules of the programs that people run:
 //   even            vLLM: even_layers
-//   gpu_layers      llama.cpp's -ngl n: the embedding on the processor, the last n of all layers
-//                   and the head behind them on devices, dealt evenly (src/llama-model.cpp,
-//                   i_gpu_start, in 2026; until the winter before, the head came last, where
-//                   n > L); n = -1: as many as fit
+//   gpu_layers      llama.cpp's -ngl n: the embedding on the processor (where none is described and
+//                   all else is on devices, there too), the last n of all layers and the head
+//                   behind them on devices, dealt evenly (src/llama-model.cpp, i_gpu_start, in
+//                   2026; until the winter before, the head came last, where n > L); n = -1: as
+//                   many as fit
 //   host_experts    llama.cpp's --n-cpu-moe n: experts of the first n layers in host memory;
 //                   n = -1: as few as leave room for all else
 //   sequential, balanced, balanced_low_0

@@ -151,6 +151,7 @@ std::optional<std::string> Arguments::one_of(std::string_view name,
 std::optional<std::int64_t> Arguments::integer(std::string_view name, std::int64_t min) {
   const Option* option = find(name);
   if (option == nullptr) return std::nullopt;
+  for (Option& o : options_) o.is_number = o.is_number || o.name == name;
   const auto value = option->values.empty()
                          ? std::nullopt
                          : parse_grouped_number<std::int64_t>(option->values.front().text);
@@ -174,9 +175,10 @@ void Arguments::exclusive(std::string_view a, std::string_view b) {
   if (flag(a) && flag(b)) contradiction(b, fmt::format("{} (line {})", a, line(a)));
 }
 
-void Arguments::contradiction(std::string_view name, const std::string& why) {
+void Arguments::contradiction(std::string_view name, const std::string& why,
+                              const std::string& cure) {
   throw InputError({"D004", fmt::format("{} contradicts {}", name, why), at(*find(name)),
-                    "settings that the program itself accepts", "remove one of them"});
+                    "settings that the program itself accepts", cure});
 }
 
 void Arguments::unsupported(std::string_view name, const std::string& what) {
@@ -229,10 +231,15 @@ void Arguments::report_unread(std::vector<std::string>& warnings) const {
   for (const Option& o : options_) {
     if (o.read) continue;
     const std::string slip = slip_of(o.name, known);
-    const std::string name = slip.empty() || !has_its_words(o.name, slip)
+    const std::string name = slip.empty() || slip == o.name || !has_its_words(o.name, slip)
                                  ? o.name
                                  : fmt::format("{} (did you mean {}?)", o.name, slip);
     if (std::ranges::count(names, name) == 0) names.push_back(name);
+  }
+  for (const Option& o : options_) {
+    const bool again = o.is_number && o.values.size() > 1 &&
+                       parse_grouped_number<double>(o.values[1].text).has_value();
+    if (again) names.push_back(fmt::format("{} behind {}", o.values[1].text, o.name));
   }
   warn_unread(names, warnings);
   report_nothing(warnings);

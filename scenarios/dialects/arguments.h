@@ -40,6 +40,7 @@ class Arguments {
     int line = 0;
     bool read = false;
     bool is_switch = false;  // it takes no value
+    bool is_number = false;  // it takes one integer
     bool idle = false;       // its value changes nothing
   };
 
@@ -62,7 +63,8 @@ class Arguments {
   /// D004 where both are there.
   void exclusive(std::string_view a, std::string_view b);
   /// D004: what `name` says cannot be with what `why` names.
-  [[noreturn]] void contradiction(std::string_view name, const std::string& why);
+  [[noreturn]] void contradiction(std::string_view name, const std::string& why,
+                                  const std::string& cure = "remove one of them");
   /// D003: the value of `name`, which is there, is none of those.
   [[noreturn]] void malformed(std::string_view name, const std::string& expected);
   /// D006: what `name` asks for has no counterpart.

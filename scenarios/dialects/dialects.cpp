@@ -238,13 +238,18 @@ std::vector<ShellWord> words_of_script(const std::string& text, const std::strin
 
 /// Servers whose options are not read, by what starts them.
 struct OtherServer {
-  std::string_view command, program;
+  std::string_view command, program, cure;
 };
-constexpr std::array<OtherServer, 4> kOtherServers = {
-    {{"sglang.launch_server", "SGLang"},
-     {"trtllm-serve", "TensorRT-LLM"},
-     {"text-generation-launcher", "Text Generation Inference"},
-     {"lmdeploy", "LMDeploy"}}};
+constexpr std::string_view kAsVllm =
+    "write its sizes as vLLM's options: vllm serve MODEL --tensor-parallel-size 4 and so on";
+constexpr std::array<OtherServer, 6> kOtherServers = {
+    {{"sglang.launch_server", "SGLang", kAsVllm},
+     {"sglang", "SGLang", kAsVllm},
+     {"trtllm-serve", "TensorRT-LLM", kAsVllm},
+     {"text-generation-launcher", "Text Generation Inference", kAsVllm},
+     {"lmdeploy", "LMDeploy", kAsVllm},
+     {"ollama", "Ollama",
+      "write what it runs as llama-server's options: llama-server -m MODEL.gguf -c 4096"}}};
 
 /// D001 for the command of another server.
 void refuse_other_server(const std::vector<ShellWord>& words, const std::string& file) {
@@ -256,8 +261,7 @@ void refuse_other_server(const std::vector<ShellWord>& words, const std::string&
          fmt::format("the script starts {}, whose options are not read", other->program),
          {file, word.line, 0, ""},
          std::string(kImportable),
-         "write its sizes as vLLM's options: vllm serve MODEL --tensor-parallel-size "
-         "4 and so on"});
+         std::string(other->cure)});
   }
 }
 
@@ -302,9 +306,24 @@ void refuse_launcher(const std::vector<ShellWord>& words, const std::string& fil
 
 }  // namespace
 
+namespace {
+
+/// D001: of every second byte of it nothing would be read.
+void refuse_utf16(std::string_view text, const std::string& file) {
+  if (!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF")) return;
+  throw InputError({"D001",
+                    "the file is in UTF-16",
+                    {file, 0, 0, ""},
+                    "text in UTF-8",
+                    "save it as UTF-8: iconv -f UTF-16 -t UTF-8"});
+}
+
+}  // namespace
+
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
   const DialectRow& row = row_of(dialect);
   PLAIT_CHECK(row.reads(), "a dialect that is only written");
+  refuse_utf16(text, file);
   Imported out = row.read(std::string(without_mark(text)), file);
   if (!out.foreign) return out;
   throw InputError(
@@ -316,6 +335,7 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
 }
 
 Dialect detect_dialect(const std::string& marked, const std::string& file) {
+  refuse_utf16(marked, file);
   const std::string text(without_mark(marked));
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   const std::size_t first = text.find_first_not_of(" \t\r\n");

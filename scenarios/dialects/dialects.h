@@ -113,8 +113,13 @@ struct Imported {
     Bytes least = Bytes(0), for_each_replica = Bytes(0);
   };
   Bucket bucket = {};
-  /// DeepSpeed's gradient_accumulation_steps; 0: not said.
+  /// Micro-batches that a replica adds up, as DeepSpeed's gradient_accumulation_steps; 0: not said.
   Given accumulation = {};
+  /// A batch may be several times as large as those steps make it (torchtitan's global_batch_size).
+  bool repeats_steps = false;
+  /// Processes that a launcher starts, where it says neither nodes nor GPUs of each; no value: not
+  /// said.
+  Given started = {};
   /// Of the training, in steps: training.tokens are those of so many batches.
   std::optional<std::int64_t> steps = {};
   /// Rows of the embedding by the file's tokenizer, where neither it nor the base says how many; 0:

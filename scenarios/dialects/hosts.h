@@ -17,8 +17,9 @@ struct Hosts {
 /// `devices_per_host`: 0 where a node is one host.
 Hosts hosts_of(std::int64_t nodes, std::int64_t devices_per_node, std::int64_t devices_per_host);
 
-/// What a file says of hosts, as nodes of the machine that `base` names.
-Imported in_nodes(Imported imported, ScenarioTree& base);
+/// What a file says of hosts, or of processes, as nodes of the machine that `base` names. Throws
+/// InputError D004 for processes that its hosts do not share evenly.
+Imported in_nodes(Imported imported, ScenarioTree& base, const std::string& file);
 
 /// Where NVLink joins hosts of that machine, and those of the file have other numbers of GPUs: what
 /// they are read as; "": it is not so.

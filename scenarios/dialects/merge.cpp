@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/base_scenario.h"
+#include "scenarios/dialects/batch_sizes.h"
 #include "scenarios/dialects/checkpoint_names.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/hosts.h"
@@ -127,7 +128,7 @@ class Merge {
         capped_product({size("ep"), size(named), std::max<std::int64_t>(rest, 1)});
     const bool alone = rest >= 1 && replicas == 1 && size("cp") == 1;
     if (alone && given("strategy.zero_stage") != nullptr) keep_whole(tree_, warnings);
-    agree_on_batches(replicas);
+    if (!serves_) agree_on_batches(tree_, imported_, file_, replicas, warnings);
     const Imported::Bucket& bucket = imported_.bucket;
     if (bucket.least.value > 0) {
       const std::int64_t of_all = capped_product({bucket.for_each_replica.value, replicas});
@@ -306,63 +307,9 @@ class Merge {
     return found == imported_.given.end() ? nullptr : &*found;
   }
 
-  std::int64_t steps() const {
-    const std::string& n = imported_.accumulation.value;
-    return n.empty() ? 0 : std::stoll(n);
-  }
   bool infers_global_batch() {
     const Tree* micro = find("workload.micro_batch");  // of the file, or the base
-    return steps() > 0 && micro != nullptr && micro->is_number_integer();
-  }
-
-  /// global = micro * steps * replicas, whichever of the three is left out. Steps alone go with the
-  /// micro-batch of the base, or where it has none with its batch.
-  void agree_on_batches(std::int64_t replicas) {
-    const Given* global = given("workload.global_batch");
-    const Given* micro = given("workload.micro_batch");
-    if (steps() == 0) return;
-    if (global == nullptr && micro == nullptr && !serves_) return agree_with_base(replicas);
-    const std::int64_t samples = capped_product({steps(), replicas});
-    const std::int64_t of_micro =
-        micro == nullptr ? 0 : capped_product({std::stoll(micro->value), samples});
-    if (global == nullptr && micro != nullptr) {
-      set("workload.global_batch", of_micro);
-    } else if (global != nullptr) {
-      const std::int64_t sequences = std::stoll(global->value);
-      const bool whole = micro == nullptr ? sequences % samples == 0 : sequences == of_micro;
-      if (micro == nullptr && whole) set("workload.micro_batch", sequences / samples);
-      if (whole) return;
-      throw InputError(
-          {"D004",
-           fmt::format("a batch of {} is not {} x {} accumulation steps x {} replicas", sequences,
-                       micro == nullptr ? "a micro-batch" : micro->value, steps(), replicas),
-           {file_, global->line, 0, "train_batch_size"},
-           micro == nullptr ? fmt::format("a multiple of {}", samples)
-                            : fmt::format("{}", of_micro),
-           "correct the batch sizes, or name the machine with --base"});
-    }
-  }
-
-  void agree_with_base(std::int64_t replicas) {
-    const auto of_base = [&](const char* path) {
-      const Tree* at = find(path);
-      return at != nullptr && at->is_number_integer() ? at->get<std::int64_t>() : 0;
-    };
-    const std::int64_t global = of_base("workload.global_batch"),
-                       samples = capped_product({steps(), replicas});
-    if (const std::int64_t micro = of_base("workload.micro_batch"); micro > 0) {
-      set("workload.global_batch", capped_product({micro, samples}));
-    } else if (global > 0 && samples > 0 && global % samples == 0) {
-      set("workload.micro_batch", global / samples);
-    } else if (global > 0) {
-      throw InputError(
-          {"D004",
-           fmt::format("a batch of {} is no multiple of {} accumulation steps x {} replicas",
-                       global, steps(), replicas),
-           {file_, imported_.accumulation.line, 0, imported_.accumulation.path},
-           fmt::format("a multiple of {}", samples),
-           "correct it, or name workload.micro_batch in the base: the batch follows"});
-    }
+    return accumulation_steps(imported_) > 0 && micro != nullptr && micro->is_number_integer();
   }
 
   const Imported& imported_;
@@ -381,7 +328,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
                           std::vector<std::string>* warnings) {
   if (!base.text.empty()) check_base(base);
   ScenarioTree tree = tree_of(base);
-  const Imported counted = in_nodes(imported, tree);
+  const Imported counted = in_nodes(imported, tree, file);
   Merge merge(counted, file, base, tree);
   merge.note_machine(note_of_other_hosts(imported, tree));
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();

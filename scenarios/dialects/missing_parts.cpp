@@ -70,8 +70,21 @@ void refuse_missing(const std::vector<std::string>& missing, const std::string& 
                         example_of(missing) + presets_near(model)});
 }
 
+namespace {
+
+/// Besides looking up the embedding, which a device does where no processor is described. The
+/// output matrix counts as a layer.
+bool works_on_processor(const LayerRule& rule, std::int64_t layers) {
+  return rule.leaves_devices() &&
+         (rule.dealing != Dealing::kGpuLayers || rule.gpu_layers <= layers || rule.cache_on_host ||
+          rule.host_experts != 0);
+}
+
+}  // namespace
+
 void warn_of_processor(const Scenario& scenario, std::vector<std::string>& warnings) {
-  const bool works = scenario.serving && scenario.serving->layers.leaves_devices();
+  const bool works =
+      scenario.serving && works_on_processor(scenario.serving->layers, scenario.model.layers);
   if (!works || !scenario.processor.name.empty()) return;
   warnings.emplace_back(
       "W008: what no device has room for the processor computes, and the base does not say which "

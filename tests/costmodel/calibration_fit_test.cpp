@@ -215,6 +215,25 @@ TEST(Calibrate, NoisyMachinesAreNamed) {
   EXPECT_NE(warnings[0].find("12 % stolen"), std::string::npos);
 }
 
+// Products at half the peak: in seconds, in milliseconds, and a thousand times too short.
+TEST(Calibrate, TimesInAnotherUnitAreNamed) {
+  const Device gpu = h100();
+  const auto said = [&](double unit) {
+    std::vector<Row> rows = {some_run()};
+    for (const std::int64_t m : {1024, 2048, 4096, 8192}) {
+      const MatMul op{.m = m, .n = 8192, .k = 8192};
+      const double seconds = 2.0 * static_cast<double>(m) * 8192 * 8192 / (gpu.peak_bf16.value / 2);
+      rows.push_back(timed(op, seconds * unit));
+    }
+    std::vector<std::string> out = calibrate(rows, "box", "hash", &gpu).warnings;
+    std::erase_if(out, [](const std::string& w) { return !w.starts_with("W028"); });
+    return out.empty() ? "" : out.front().substr(0, 22);
+  };
+  EXPECT_EQ(said(1), "");
+  EXPECT_EQ(said(1e3), "W028: 4 of 4 kernels t");
+  EXPECT_EQ(said(1e-3), "W028: 4 of 4 kernels t");
+}
+
 std::string code_of(const std::vector<Row>& rows) {
   try {
     calibrate(rows, "box", "hash");

@@ -97,6 +97,7 @@ TEST(OpJson, WrongObjectsAreRefused) {
   EXPECT_EQ(code_of(R"([])"), "F003");
   EXPECT_EQ(code_of(R"({"elements":1})"), "F002");
   EXPECT_EQ(code_of(R"({"op":"fill","dtype":"fp32"})"), "F002");
+  EXPECT_EQ(code_of(R"({"op":"fill","dtype":"fp32","elements":0})"), "U004");
   EXPECT_EQ(code_of(R"({"op":"fil","dtype":"fp32","elements":1})"), "F004");
   EXPECT_EQ(code_of(R"({"op":"fill","dtype":"fp31","elements":1})"), "F004");
   EXPECT_EQ(code_of(R"({"op":"fill","dtype":"fp32","elements":1,"m":2})"), "F001");

@@ -186,12 +186,30 @@ class Reading {
     const bool names_one =
         version == 1 && entry != nullptr && std::ranges::count(kShardings, entry->text) != 0;
     const bool reshards = names_one || flag(by, true);
-    if (find(at + "sharding_strategy") != nullptr) by = at + "sharding_strategy";
-    const bool by_name = names_one || by != at + "reshard_after_forward";
+    const std::string older = at + "sharding_strategy";
+    const bool has_older = version == 1 && find(older) != nullptr;
+    if (has_older) by = older;
+    const bool by_name = names_one || has_older;
     const bool gathers_again = by_name ? sharding_named(one_of(by, kShardings, "1")) : reshards;
+    if (version > 1) leave_out(older, reshards);
     if (shards_ == 1 && copies_ > 1) keep_whole();
     give(by, "strategy.zero_stage", std::to_string(stage_));
     give(by, "strategy.fsdp_options.reshard_after_forward", json_bool(gathers_again));
+  }
+  /// FSDP2 has reshard_after_forward alone, and replicas by parallelism_config
+  /// (utils/fsdp_utils.py, fsdp2_prepare_model).
+  void leave_out(const std::string& older, bool reshards) {
+    const ConfigEntry* entry = find(older);
+    if (entry == nullptr) return;
+    const std::string same = reshards ? "FULL_SHARD" : "SHARD_GRAD_OP";
+    if (kShardings[kind_of_sharding(one_of(older, kShardings, same))] == same) return;
+    out_.warnings.push_back(fmt::format(
+        "W008: {} {} (line {}) changes nothing with fsdp_version 2: reshard_after_forward and "
+        "parallelism_config say how weights are sharded",
+        older, entry->text, entry->line));
+  }
+  static std::size_t kind_of_sharding(const std::string& name) {
+    return static_cast<std::size_t>(std::ranges::find(kShardings, name) - kShardings.begin()) % 5;
   }
   /// Replicas of one shard have all of it; parallelism_config.py refuses other axes beside them.
   void keep_whole() {
@@ -204,7 +222,7 @@ class Reading {
   }
   /// Whether parameters are gathered again for backward.
   bool sharding_named(const std::string& name) {
-    const auto kind = (std::ranges::find(kShardings, name) - kShardings.begin()) % 5;
+    const std::size_t kind = kind_of_sharding(name);
     if (kind == 2) stage_ = 0;
     if (kind >= 3) std::tie(copies_, shards_) = std::pair(machines_, per_machine_);
     return kind == 0 || kind == 3;

@@ -5,6 +5,7 @@
 #include "scenarios/dialects/deepspeed/deepspeed_idle.h"
 
 #include <algorithm>
+#include <string>
 
 namespace plait::deepspeed {
 namespace {
@@ -35,10 +36,37 @@ constexpr std::string_view kParts[] = {
     "scheduler",      "tensorboard",  "wandb",        "csv_monitor",    "comet",
     "monitor_config", "comms_logger", "comms_config", "flops_profiler", "checkpoint"};
 
+/// deepspeed/runtime/zero/config.py and constants.py; true is 1.
+struct Usual {
+  std::string_view path;
+  double value;
+};
+constexpr Usual kUsual[] = {{"zero_optimization.contiguous_gradients", 1},
+                            {"zero_optimization.reduce_scatter", 1},
+                            {"zero_optimization.use_multi_rank_bucket_allreduce", 1},
+                            {"zero_optimization.allgather_partitions", 1},
+                            {"zero_optimization.allgather_bucket_size", 5e8},
+                            {"zero_optimization.sub_group_size", 1e9},
+                            {"zero_optimization.stage3_prefetch_bucket_size", 5e7},
+                            {"zero_optimization.stage3_param_persistence_threshold", 1e5},
+                            {"zero_optimization.stage3_max_live_parameters", 1e9},
+                            {"zero_optimization.stage3_max_reuse_distance", 1e9},
+                            {"prescale_gradients", 0},
+                            {"sparse_gradients", 0}};
+
+bool is_usual(const Json& json) {
+  const auto* usual = std::ranges::find(kUsual, json.path(), &Usual::path);
+  if (usual == std::end(kUsual)) return false;
+  if (json.is(Json::Kind::kBool)) return json.boolean() == (usual->value != 0);
+  const bool counts = json.is(Json::Kind::kInteger) || json.is(Json::Kind::kNumber);
+  return counts && json.number() == usual->value;
+}
+
 }  // namespace
 
-bool is_idle(std::string_view path) {
-  const std::string_view part = path.substr(0, path.find('.'));
+bool is_idle(const Json& json) {
+  if (is_usual(json)) return true;
+  const std::string path = json.path(), part = path.substr(0, path.find('.'));
   return std::ranges::find(kKeys, path) != std::end(kKeys) ||
          std::ranges::find(kParts, part) != std::end(kParts);
 }

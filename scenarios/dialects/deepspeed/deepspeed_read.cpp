@@ -312,7 +312,7 @@ class Reading {
   }
   void collect(const Json& json, std::vector<std::string>& unread) const {
     const bool asked = std::ranges::count(asked_, json.path()) != 0;
-    if (!asked && !is_idle(json.path())) unread.push_back(json.path());
+    if (!asked && !is_idle(json)) unread.push_back(json.path());
   }
   /// Adam's rates and betas; another optimizer is listed.
   void pass_over_adam() {

@@ -95,33 +95,27 @@ std::vector<ShellWord> first_of_lists(std::vector<ShellWord> words,
   return words;
 }
 
-/// Devices that CUDA_VISIBLE_DEVICES=0,1 in front of the command leaves; 0: it is not there.
-std::int64_t visible_devices(std::string_view text) {
-  constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES=";
-  const std::size_t at = text.find(kName);
-  if (at == std::string_view::npos) return 0;
-  const std::size_t line = text.rfind('\n', at) + 1;  // npos + 1 is 0
-  if (text.substr(line, at - line).find('#') != std::string_view::npos) return 0;
-  const std::string_view behind = text.substr(at + kName.size());
-  const std::string_view list = behind.substr(0, behind.find_first_of(" \t\r\n;&"));
-  if (list.empty() || list.find('$') != std::string_view::npos) return 0;
-  return std::ranges::count(list, ',') + 1;
-}
-
 /// What is absent has llama.cpp's default.
 class Reader {
  public:
   Reader(Arguments& args, std::string_view program, Imported& out)
       : args_(args), program_(program), out_(out) {}
 
-  /// `visible`: devices, where that is known; 0: all that there are.
-  void read(std::int64_t visible) {
+  /// `visible`: devices, where that is known.
+  void read(const std::optional<VisibleDevices>& visible) {
+    hidden_ = visible && visible->count == 0;
+    if (hidden_) {
+      near(
+          fmt::format("CUDA_VISIBLE_DEVICES (line {}) names no device: all layers are the "
+                      "processor's",
+                      visible->line));
+    }
     out_.give("serving.engine.kernels", json_quote("llama_cpp"));
     preset_ = read_weights(args_, out_);
     read_layers();
     read_experts();
     read_mapping();
-    read_devices(visible);
+    read_devices(hidden_ ? 1 : visible ? visible->count : 0);
     read_attention();
     read_cache();
     read_slots();
@@ -141,6 +135,10 @@ class Reader {
     const char* option = "--n-gpu-layers";
     const Arguments::Option* given = args_.find(option);
     const std::string value = given == nullptr ? "auto" : *args_.text(option);
+    if (hidden_) {
+      out_.give("serving.layers.deal", json_quote("gpu_layers"));
+      return out_.give("serving.layers.gpu_layers", "0");
+    }
     const bool word = value == "auto" || value == "all";
     const std::int64_t n = word ? (value == "all" ? -2 : -1) : *args_.integer(option, kLeast);
     give(option, "serving.layers.deal", json_quote(n < -1 ? "even" : "gpu_layers"));
@@ -169,7 +167,8 @@ class Reader {
     const bool looks = args_.one_of("--fit", {"on", "off"}).value_or("on") == "on";
     const Model* model = find_preset(preset_);
     const bool mixes = model != nullptr && model->experts > 0;
-    return mixes && looks && program_ != kBenchmark && (given == "auto" || given == "-1");
+    return mixes && looks && !hidden_ && program_ != kBenchmark &&
+           (given == "auto" || given == "-1");
   }
 
   /// Weights in host memory are the mapped file, unless they are read into page-locked memory
@@ -209,7 +208,7 @@ class Reader {
     return std::ranges::count_if(*names, [](char c) { return c == ',' || c == '/'; }) + 1;
   }
 
-  /// The devices of --tensor-split or --device, or those that are visible, or all that the base
+  /// The devices of --tensor-split or --device, or those that are visible; 0: all that the base
   /// has.
   void read_devices(std::int64_t visible) {
     const char* option = "--split-mode";
@@ -338,6 +337,7 @@ class Reader {
   std::string_view program_;
   Imported& out_;
   std::string preset_;
+  bool hidden_ = false;  // all devices
 };
 
 }  // namespace
@@ -353,7 +353,7 @@ Imported read(const std::string& text, const std::string& file) {
               : with_names(std::move(words), kOfAnswers);
   Arguments args(words, file, Dashes::kOneOrTwo, kLists);
   out.serves = true;
-  Reader(args, program, out).read(visible_devices(text));
+  Reader(args, program, out).read(visible_devices(text, "llama"));
   out.foreign = args.knows_none() && program.empty();
   args.report_unread(out.warnings);
   warn_unread(variables_of(text, "LLAMA_ARG_"), out.warnings);

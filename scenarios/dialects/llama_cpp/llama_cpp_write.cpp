@@ -8,12 +8,14 @@
 namespace plait::llama_cpp {
 namespace {
 
-/// "" where the cache has no such type.
+/// "" where the cache has no such type. q8_0: 34 bytes for 32 numbers (ggml-common.h,
+/// block_q8_0), the nearest to 8 bits.
 std::string cache_type(DType type) {
   switch (type) {
     case DType::kBf16: return "bf16";
     case DType::kFp16: return "f16";
     case DType::kFp32: return "f32";
+    case DType::kFp8: return "q8_0";
     default: return "";
   }
 }
@@ -119,6 +121,7 @@ void say_engine(ExportDraft& d, const Serving& s) {
   if (d.scenario.kernels.qkv == Fusion::kEager) d.say({"kernels.qkv"});
   const double usual = llama_cpp_memory_share(s.layers, d.scenario.cluster.device);
   if (s.limits.memory_utilization == usual) d.say({"serving.engine.gpu_memory_utilization"});
+  if (s.limits.step_overhead.value == 0) d.say({"serving.engine.step_overhead"});
 }
 
 const Serving& served(const Scenario& scenario, std::string_view program) {

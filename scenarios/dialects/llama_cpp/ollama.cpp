@@ -23,8 +23,9 @@ void write_server(ExportDraft& d, const Serving& s) {
   d.copy("OLLAMA_NUM_PARALLEL", "serving.engine.max_num_seqs");
   d.set("OLLAMA_FLASH_ATTENTION", s.precision.fused_attention ? "1" : "0");
   d.say({"serving.flash_attention"});
-  if (s.precision.kv_cache == DType::kFp16) {
-    d.set("OLLAMA_KV_CACHE_TYPE", "f16");
+  const DType cache = s.precision.kv_cache;
+  if (cache == DType::kFp16 || cache == DType::kFp8) {
+    d.set("OLLAMA_KV_CACHE_TYPE", cache == DType::kFp16 ? "f16" : "q8_0");
     d.say({"serving.kv_cache"});
   }
   const std::int64_t stages = d.scenario.strategy.mesh[Axis::kPp];

@@ -109,8 +109,10 @@ void read_deepspeed_experts(Arguments& arguments, Imported& out, std::int64_t tp
 /// Options without effect on a step count as read.
 void pass_over_idle(Arguments& arguments);
 
-/// Nodes and devices of each, as far as the script says; `text` is all of it.
-void read_machine(Arguments& arguments, const std::string& text, Imported& out);
+/// Nodes and devices of each, as far as the script says; `text` is all of it, `words` those of the
+/// command.
+void read_machine(Arguments& arguments, const std::vector<ShellWord>& words,
+                  const std::string& text, Imported& out);
 
 /// Of weights, and bytes of an element of gradients where they are reduced.
 struct ArgumentTypes {

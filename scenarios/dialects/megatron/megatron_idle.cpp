@@ -70,7 +70,6 @@ constexpr const char* kMeeting[] = {"--master-addr", "--master-port", "--node-ra
 
 void pass_over_idle(Arguments& args) {
   for (const auto& name : kSwitches) args.flag(name);
-  args.pass_over("--optimizer", "adam");  // the default
   for (const auto& name : kData) args.pass_over(name);
   for (const auto& name : kNumbers) args.pass_over(name);
   for (const auto& name : kRecords) args.pass_over(name);

@@ -47,7 +47,7 @@ class Reading {
       sharding();
       reduction();
     }
-    read_machine(args_, text_, out_);
+    read_machine(args_, words_, text_, out_);
     pass_over();
     out_.framework = framework_of(fork_);
     out_.foreign = args_.knows_none();
@@ -351,6 +351,10 @@ class Reading {
 
   /// Arguments that change nothing that a scenario says.
   void pass_over() {
+    const Arguments::Option* optimizer = args_.find("--optimizer");
+    if (optimizer != nullptr && !optimizer->values.empty() && optimizer->values[0].text != "adam")
+      near(fmt::format("--optimizer {} (line {}) is read as Adam, with two moments of each weight",
+                       optimizer->values[0].text, optimizer->line));
     for (const char* name :
          {"--mock-data", "--lr", "--ckpt-format", "--no-gradient-accumulation-fusion",
           "--standalone", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
 
 #include "scenarios/dialects/megatron/megatron.h"
 
@@ -23,14 +25,35 @@ constexpr SameModule kRecomputeModules[] = {
     {RecomputeModule::kAttention, "core_attn"},
 };
 
-/// As JSON; none where attention alone is named, which is Megatron-LM's default.
-std::string modules_of(Arguments& args) {
+/// There is none where all layers have experts.
+bool names_mlp_in_vain(const Model& m, const RecomputeOptions& r) {
+  const auto dense = [&](std::int64_t layer) { return !m.has_experts(layer); };
+  const auto layers = std::views::iota(std::int64_t{0}, m.layers);
+  return std::ranges::count(r.modules, RecomputeModule::kMlp) > 0 &&
+         std::ranges::none_of(layers, dense);
+}
+
+/// By the options of the file: the model of a base may be another.
+bool has_experts_everywhere(Arguments& args) {
+  const Arguments::Option* often = args.find("--moe-layer-freq");
+  const bool all = often == nullptr || (often->values.size() == 1 && often->values[0].text == "1");
+  return args.integer("--num-experts").value_or(1) > 1 && all;
+}
+
+/// As JSON; nothing where attention alone is named, which is Megatron-LM's default.
+std::optional<std::string> modules_of(Arguments& args, std::vector<std::string>& warnings) {
   const char* option = "--recompute-modules";
   const Arguments::Option* given = args.find(option);
-  if (given == nullptr) return "[]";
-  if (given->values.size() == 1 && given->values[0].text == "core_attn") return "[]";
+  if (given == nullptr) return std::nullopt;
+  if (given->values.size() == 1 && given->values[0].text == "core_attn") return std::nullopt;
   std::string names;
   for (const ShellWord& word : given->values) {
+    // megatron/core/transformer/transformer_layer.py: of layers without experts.
+    if (word.text == "mlp" && has_experts_everywhere(args)) {
+      warnings.push_back(fmt::format(
+          "W008: mlp of {} (line {}) is left out: all layers have experts", option, given->line));
+      continue;
+    }
     const auto known = std::ranges::find(kRecomputeModules, word.text, &SameModule::argument);
     if (known == std::end(kRecomputeModules)) {
       args.unsupported(option, "recomputation of " + word.text);
@@ -77,7 +100,10 @@ void write_recompute(ExportDraft& d) {
     d.set("--recompute-num-layers", r.layers < 0 ? 1 : r.layers);
   }
   if (!modules.empty()) d.set("--recompute-modules", modules);
-  d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.modules"});
+  d.say({"strategy.recompute.every"});
+  if (!names_mlp_in_vain(d.scenario.model, r)) {
+    d.say({"strategy.recompute.kind", "strategy.recompute.modules"});
+  }
   if (r.kind == Recompute::kFull || r.layers < 0) d.say({"strategy.recompute.layers"});
 }
 
@@ -98,12 +124,14 @@ void read_recompute(Arguments& args, Imported& out) {
   const auto give = [&](const char* by, const char* path, std::string json) {
     out.give(path, std::move(json), args.line(by));
   };
-  const std::string modules = selective ? modules_of(args) : "[]";
+  const std::optional<std::string> named =
+      selective ? modules_of(args, out.warnings) : std::optional<std::string>();
+  const std::string modules = named.value_or("[]");
   give("--recompute-granularity", "strategy.recompute.kind",
-       full              ? R"("full")"
-       : !selective      ? R"("none")"
-       : modules == "[]" ? R"("selective")"
-                         : R"("modules")");
+       full                          ? R"("full")"
+       : !selective || named == "[]" ? R"("none")"
+       : !named                      ? R"("selective")"
+                                     : R"("modules")");
   give("--recompute-modules", "strategy.recompute.modules", modules);
   give(names.layers, "strategy.recompute.layers",
        std::to_string(full && method == "block" ? layers : -1));

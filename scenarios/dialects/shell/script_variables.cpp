@@ -4,6 +4,8 @@
 #include <cctype>
 #include <sstream>
 
+#include "core/split.h"
+
 namespace plait {
 namespace {
 
@@ -39,6 +41,34 @@ std::vector<std::string> variables_of(const std::string& script, std::string_vie
     }
   }
   return out;
+}
+
+std::optional<VisibleDevices> visible_devices(const std::string& script, std::string_view program) {
+  constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES";
+  std::istringstream lines(script);
+  int number = 0;
+  for (std::string text; std::getline(lines, text);) {
+    ++number;
+    const std::string_view line = without_comment(text);
+    const std::size_t at = line.find(kName);
+    if (at == std::string_view::npos || assigned_at(line, at) != kName) continue;
+    std::string_view list = line.substr(at + kName.size() + 1);
+    const bool quoted = list.starts_with('"') || list.starts_with('\'');
+    if (quoted) list.remove_prefix(1);
+    const std::size_t end = std::min(list.find_first_of(" \t\r;&\"'"), list.size());
+    const std::string_view behind = trimmed(list.substr(end), " \t\r;&\"'");
+    const bool others = !behind.empty() && !behind.ends_with('\\');
+    if (others && behind.find(program) == std::string_view::npos) continue;
+    list = list.substr(0, end);
+    if (list.find('$') != std::string_view::npos) return std::nullopt;
+    VisibleDevices out{0, number};
+    for (const std::string& device : split(list, ',')) {
+      if (device.empty() || device.starts_with('-')) break;
+      ++out.count;
+    }
+    return out;
+  }
+  return std::nullopt;
 }
 
 }  // namespace plait

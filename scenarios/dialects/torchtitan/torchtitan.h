@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/dialects/export_draft.h"
@@ -18,6 +19,9 @@ struct Ends {
 /// Layers of each stage (torchtitan/distributed/pipeline.py, generate_module_names_per_stage): each
 /// has an even share of layers and what the ends count, or one more, and the ends so many less.
 std::vector<std::int64_t> shared_by_titan(std::int64_t layers, std::int64_t stages, Ends ends);
+
+/// The key changes nothing of a step.
+bool is_idle(std::string_view path);
 
 void write(ExportDraft& draft);
 Imported read(const std::string& text, const std::string& file);

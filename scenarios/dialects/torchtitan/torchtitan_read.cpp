@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/spelling.h"
+#include "core/split.h"
 #include "model/presets.h"
 #include "scenarios/dialects/hub_names.h"
 #include "scenarios/dialects/toml_map.h"
@@ -40,7 +41,10 @@ class Reading {
     mesh();
     pipeline();
     recompute();
+    optimizer();
     out_.foreign = entries_.knows_none();
+    for (const ConfigEntry& entry : entries_.list())
+      if (is_idle(entry.path)) find(entry.path);
     entries_.report_unread(out_.warnings);
     return std::move(out_);
   }
@@ -66,7 +70,7 @@ class Reading {
       return warn_unread({"the model " + joined + ", which is no preset"}, out_.warnings);
     }
     give(name, "model", json_quote(preset));
-    layers_ = find_preset(preset)->layers;
+    layers_ = find_preset(preset)->layers, mixes_ = find_preset(preset)->experts > 0;
   }
 
   void precision() {
@@ -76,17 +80,8 @@ class Reading {
       return entries_.one_of(e, {"bfloat16", "float32"}, otherwise) == "bfloat16" ? "bf16" : "fp32";
     };
     const std::string weights = ours(param, "bfloat16");
-    const ConfigEntry* converters = find("model.converters");
-    const ConfigEntry* older = find("float8.enable_float8_linear");
-    const bool named =
-        converters != nullptr && converters->text.find("float8") != std::string::npos;
-    narrow_ = named || entries_.flag(older, false);
     give(param, "workload.precision.weights", json_quote(weights));
-    give(converters, "workload.precision.matmul", json_quote(narrow_ ? "fp8" : weights));
-    const ConfigEntry* recipe = find("float8.recipe_name");
-    const std::string scales = entries_.one_of(recipe, {"tensorwise", "rowwise"}, "tensorwise");
-    const bool rows = narrow_ && scales == "rowwise";
-    give(recipe, "workload.precision.scales", rows ? R"("row")" : R"("tensor")");
+    narrow(weights);
     give(reduce, "workload.precision.reduction", json_quote(ours(reduce, "float32")));
     const ConfigEntry* kept = find("training.dtype");
     const std::string stored = ours(kept, "float32");
@@ -98,6 +93,60 @@ class Reading {
     }
     const ConfigEntry* norm = find("training.max_norm");
     give(norm, "workload.gradient_clipping", json_bool(entries_.number(norm, 1) > 0));
+  }
+
+  /// Products in 8 bits, by a converter or as versions before had it.
+  void narrow(const std::string& weights) {
+    const ConfigEntry* converters = find("model.converters");
+    const bool named = converts(converters),
+               older = entries_.flag(find("float8.enable_float8_linear"), false);
+    narrow_ = named || older;
+    give(converters, "workload.precision.matmul", json_quote(narrow_ ? "fp8" : weights));
+    const ConfigEntry* recipe = of_float8("recipe_name");
+    const std::string scales =
+        entries_.one_of(recipe, {"tensorwise", "rowwise", "rowwise_with_gw_hp"}, "tensorwise");
+    if (!narrow_) return give(recipe, "workload.precision.scales", R"("tensor")");
+    if (scales == "rowwise_with_gw_hp")
+      entries_.unsupported(*recipe, "weights' gradients in more than 8 bits");
+    const bool rows = scales == "rowwise";
+    if (rows && mixes_) {
+      out_.warnings.push_back(fmt::format(
+          "W008: {} rowwise (line {}) is read as tensorwise: scales of rows are not planned beside "
+          "experts",
+          recipe->path, recipe->line));
+    }
+    give(recipe, "workload.precision.scales", rows && !mixes_ ? R"("row")" : R"("tensor")");
+    // torchtitan/components/quantization/float8.py, Float8LinearConverter.
+    const ConfigEntry* gathers = of_float8("enable_fsdp_float8_all_gather");
+    if (recipe == nullptr || !entries_.flag(gathers, false)) return;
+    throw InputError(
+        {"D004", fmt::format("a gather in 8 bits (line {}) beside a recipe by name", gathers->line),
+         entries_.at(*recipe), "settings that the program itself accepts",
+         "remove one of them: recipe_name or enable_fsdp_float8_all_gather"});
+  }
+  const ConfigEntry* of_float8(const std::string& key) {
+    return entries_.find({"quantize.linear.float8." + key, "float8." + key});
+  }
+  /// Linear layers, and experts with them.
+  bool converts(const ConfigEntry* converters) {
+    if (converters == nullptr) return false;
+    bool linear = false, experts = false;
+    for (const std::string& part : split(trimmed(converters->text, "[] ,"), ',')) {
+      const std::string_view name = trimmed(part, " \t\"'");
+      if (name == "mx" || name.ends_with(".mx"))
+        entries_.unsupported(*converters, "products in MX formats");
+      linear = linear || name == "float8" || name == "quantize.linear.float8";
+      experts = experts || name == "quantize.grouped_mm.float8";
+    }
+    if (experts && !linear)
+      entries_.unsupported(*converters, "products of experts alone in 8 bits");
+    const bool old_name = find("float8.moe_fqns_prototype") != nullptr;
+    if (linear && mixes_ && !experts && !old_name) {
+      out_.warnings.emplace_back(
+          "W008: products of experts are read in 8 bits too, as those of linear layers: torchtitan "
+          "has them in 16 unless quantize.grouped_mm.float8 converts them");
+    }
+    return linear;
   }
 
   /// With pipeline stages a step is one local batch, cut into microbatches.
@@ -115,7 +164,8 @@ class Reading {
     const std::int64_t all = entries_.integer(global, -1, -1);
     const ConfigEntry* steps = find("training.steps");
     if (steps != nullptr) out_.steps = entries_.integer(steps, 0);
-    if (all > 0) return give(global, "workload.global_batch", std::to_string(all));
+    if (all > 0) give(global, "workload.global_batch", std::to_string(all));
+    out_.repeats_steps = true;  // torchtitan/train.py: gradient_accumulation_steps follow from it
     out_.accumulation = {"training.local_batch_size", std::to_string(own / micro),
                          local == nullptr ? 0 : local->line};
   }
@@ -186,13 +236,14 @@ class Reading {
     const std::string name = entries_.one_of(policy, {"default", "always", "never"}, "default");
     const bool again = name == "always" || (name == "default" && pp_ == 1);
     give(policy, "strategy.fsdp_options.reshard_after_forward", json_bool(again));
-    give(policy, "strategy.fsdp_options.reshard_last_layer", json_bool(name == "always"));
+    if (again)
+      give(policy, "strategy.fsdp_options.reshard_last_layer", json_bool(name == "always"));
     give(policy, "strategy.fsdp_options.copies", R"("fsdp2")");
     give(policy, "strategy.fsdp_options.root", "true");
-    const ConfigEntry* narrow = find("float8.enable_fsdp_float8_all_gather");
+    const ConfigEntry* narrow = of_float8("enable_fsdp_float8_all_gather");
     const bool gathers = entries_.flag(narrow, false) && narrow_;
     give(narrow, "workload.precision.narrow_weights", gathers ? R"("gathered")" : R"("none")");
-    const ConfigEntry* early = find("float8.precompute_float8_dynamic_scale_for_fsdp");
+    const ConfigEntry* early = of_float8("precompute_float8_dynamic_scale_for_fsdp");
     if (gathers)
       give(early, "strategy.fsdp_options.early_scales", json_bool(entries_.flag(early, false)));
   }
@@ -230,6 +281,14 @@ class Reading {
     give(by, "strategy.pipeline.stage_layers", fmt::format("[{}]", fmt::join(shared, ",")));
   }
 
+  void optimizer() {
+    const ConfigEntry* name = find("optimizer.name");
+    if (name == nullptr || lower_case(name->text).starts_with("adam")) return;
+    out_.warnings.push_back(fmt::format(
+        "W008: the optimizer {} (line {}) is read as Adam, with two moments of each weight",
+        name->text, name->line));
+  }
+
   void recompute() {
     const ConfigEntry* named = find("activation_checkpoint.mode");
     const ConfigEntry* option = find("activation_checkpoint.selective_ac_option");
@@ -248,6 +307,7 @@ class Reading {
 
   ConfigEntries entries_;
   std::int64_t tp_ = 1, cp_ = 1, pp_ = 1, ep_ = 1, layers_ = 0;
+  bool mixes_ = false;           // a mixture of experts
   bool narrow_ = false;          // products in 8 bits
   bool shards_weights_ = false;  // FSDP
   Imported out_;

@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "model/presets.h"
+#include "plan/refusal.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
 #include "scenarios/dialects/shell/script_variables.h"
@@ -40,17 +41,28 @@ NamedModel model_of(Arguments& args) {
   return named((serve + 1)->text, (serve + 1)->line);
 }
 
+std::string type_name(DType t) {
+  return std::string(std::ranges::find(kTypes, name_of(t), &TypeName::ours)->vllm);
+}
+
+/// vllm/config/cache.py, CacheDType: it has no fp32 but as the type of activations.
+std::string cache_type(const ServingPrecision& p) {
+  if (p.kv_cache == p.activations) return "auto";
+  if (p.kv_cache == DType::kFp8) return "fp8";
+  if (p.kv_cache != DType::kFp32) return type_name(p.kv_cache);
+  throw refusal("D011", "vLLM does not start with keys and values in fp32", "serving.kv_cache",
+                "bf16, fp16, fp8, or the type of serving.dtype",
+                fmt::format("--set serving.kv_cache={}", name_of(p.activations)));
+}
+
 /// What instances compute in and keep.
 void write_types(ExportDraft& d, const Serving& s) {
-  const auto type = [](DType t) {
-    return std::string(std::ranges::find(kTypes, name_of(t), &TypeName::ours)->vllm);
-  };
+  const auto& type = type_name;
   d.set("--dtype", type(s.precision.activations));
   const ServingPrecision& p = s.precision;
   if (p.products == DType::kFp8) d.set("--quantization", "fp8");
   if (is_quantised_to_four(p)) d.set("--quantization", "modelopt_fp4");
-  const bool follows = s.precision.kv_cache == s.precision.activations;
-  d.set("--kv-cache-dtype", follows ? "auto" : std::string(name_of(s.precision.kv_cache)));
+  d.set("--kv-cache-dtype", cache_type(p));
   if (s.precision.states != s.precision.activations) {
     d.set("--mamba-ssm-cache-dtype", type(s.precision.states));
     d.say({"serving.state_cache"});
@@ -62,7 +74,7 @@ void write_types(ExportDraft& d, const Serving& s) {
 /// How they batch, as the fields at `path` say.
 void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
                   const std::string& path) {
-  require_accepted(limits, path);
+  require_accepted(limits, d.scenario.model, path);
   d.copy("--max-num-batched-tokens", path + ".max_num_batched_tokens");
   d.copy("--max-num-seqs", path + ".max_num_seqs");
   d.copy("--block-size", path + ".block_size");
@@ -243,12 +255,19 @@ class ServingReader {
   }
   void read_cache(const TypeName* type) {
     const char* cache = "--kv-cache-dtype";
-    const std::string kept =
-        args_.one_of(cache, {"auto", "fp8", "fp8_e4m3", "fp8_e5m2", "bf16", "fp16", "fp32"})
-            .value_or("auto");
+    const std::string kept = args_
+                                 .one_of(cache, {"auto", "bfloat16", "float16", "fp8", "fp8_e4m3",
+                                                 "fp8_e5m2", "fp8_inc", "fp8_ds_mla"})
+                                 .value_or("auto");
     if (kept == "auto" && type == nullptr) return;
-    give(cache, "kv_cache",
-         json_quote(kept == "auto" ? type->ours : kept.substr(0, kept.find('_'))));
+    if (kept == "fp8_ds_mla") {  // csrc/cache_kernels.cu, concat_and_cache_mla
+      out_.warnings.emplace_back(
+          "W008: --kv-cache-dtype fp8_ds_mla, 656 bytes for each token and layer, is read as fp8, "
+          "576 bytes");
+    }
+    const auto* named = std::ranges::find(kTypes, kept, &TypeName::vllm);
+    const bool plain = named != std::end(kTypes);
+    give(cache, "kv_cache", json_quote(kept == "auto" ? type->ours : plain ? named->ours : "fp8"));
   }
 
   Arguments& args_;
@@ -334,6 +353,7 @@ Imported read(const std::string& text, const std::string& file) {
   read_speculation(args, out, file, model.preset);
   read_scheduling(args, out);
   require_accepted(args, model);
+  require_visible_device(text, file);
   out.foreign = args.knows_none() && model.name.empty();
   if (args.flag("--config")) {
     const std::string config = args.text("--config").value_or("");

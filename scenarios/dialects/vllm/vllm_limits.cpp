@@ -9,6 +9,7 @@
 #include "model/presets.h"
 #include "plan/refusal.h"
 #include "scenarios/ampere.h"
+#include "scenarios/dialects/shell/script_variables.h"
 #include "scenarios/dialects/vllm/vllm_integers.h"
 
 namespace plait::vllm {
@@ -22,7 +23,7 @@ bool shares_heads(const Model& model, std::int64_t tp) { return model.heads % tp
 
 }  // namespace
 
-void require_accepted(const EngineLimits& limits, const std::string& path) {
+void require_accepted(const EngineLimits& limits, const Model& model, const std::string& path) {
   const auto refuse = [&](const char* key, const std::string& problem, std::string expected) {
     throw refusal("D011", "vLLM does not start with " + problem, path + "." + key,
                   std::move(expected), fmt::format("change {}.{}", path, key));
@@ -37,6 +38,14 @@ void require_accepted(const EngineLimits& limits, const std::string& path) {
   if (!limits.chunked_prefill && limits.max_tokens < limits.max_context) {
     refuse("max_num_batched_tokens",
            fmt::format("steps of {} tokens where prompts of {} are not cut", limits.max_tokens,
+                       limits.max_context),
+           fmt::format("at least max_model_len = {}", limits.max_context));
+  }
+  // vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs, since pull request 41069.
+  const bool has_room = limits.cache_tokens == 0 || limits.cache_tokens >= limits.max_context;
+  if (!has_room && keeps_all_tokens(model)) {
+    refuse("kv_cache_tokens",
+           fmt::format("a cache of {} tokens where a sequence may have {}", limits.cache_tokens,
                        limits.max_context),
            fmt::format("at least max_model_len = {}", limits.max_context));
   }
@@ -63,6 +72,16 @@ void require_device(const Scenario& s) {
                 "serving.dtype", "fp16 or fp32", "--set serving.dtype=fp16");
 }
 
+void require_visible_device(const std::string& script, const std::string& file) {
+  const std::optional<VisibleDevices> seen = visible_devices(script, "vllm");
+  if (!seen || seen->count > 0) return;
+  throw InputError({"D006",
+                    "CUDA_VISIBLE_DEVICES names no device: vLLM on the processor",
+                    {file, seen->line, 0, "CUDA_VISIBLE_DEVICES"},
+                    "a GPU at least",
+                    "name devices, CUDA_VISIBLE_DEVICES=0,1, or leave it out"});
+}
+
 void require_accepted(Arguments& args, const NamedModel& named) {
   const char *batch = "--max-num-batched-tokens", *sequences = "--max-num-seqs",
              *length = "--max-model-len", *tp = "--tensor-parallel-size";
@@ -78,7 +97,8 @@ void require_accepted(Arguments& args, const NamedModel& named) {
   const Model* model = find_preset(named.preset);
   const std::int64_t ranks = args.integer(tp).value_or(1);
   if (model != nullptr && !shares_heads(*model, ranks)) {
-    args.contradiction(tp, fmt::format("the {} heads of {}", model->heads, named.name));
+    args.contradiction(tp, fmt::format("the {} heads of {}", model->heads, named.name),
+                       fmt::format("choose a divisor of {}", model->heads));
   }
 }
 

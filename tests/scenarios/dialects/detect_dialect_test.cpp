@@ -39,6 +39,32 @@ TEST(Import, TellsDialectsApart) {
   }
 }
 
+TEST(DetectDialect, Utf16IsNamed) {
+  for (const char* start : {"\xFF\xFEv", "\xFE\xFFv"}) {
+    EXPECT_EQ(refusal(Dialect::kVllm, start), "D001 line 0");
+    try {
+      detect_dialect(start, "f");
+      ADD_FAILURE() << "accepted";
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().problem, "the file is in UTF-16");
+    }
+  }
+}
+
+TEST(DetectDialect, OllamaAndSglangAreNamedByTheirCommands) {
+  for (const auto& [script, program] :
+       {std::pair("ollama run llama3.1:8b", "starts Ollama"),
+        std::pair("sglang serve --model-path a/b", "starts SGLang")}) {
+    try {
+      detect_dialect(script, "run.sh");
+      ADD_FAILURE() << script;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+      EXPECT_NE(e.text().problem.find(program), std::string::npos);
+    }
+  }
+}
+
 TEST(DetectDialect, OtherServersAreNamed) {
   for (const auto& [script, program] :
        {std::pair("python3 -m sglang.launch_server --model-path a/b --tp 4", "starts SGLang"),

@@ -309,4 +309,23 @@ TEST(ImportAccelerate, MoreDevicesThanTheMachineHasAreTold) {
   EXPECT_EQ(told(8), 0);
 }
 
+// utils/fsdp_utils.py, fsdp2_prepare_model.
+TEST(ImportAccelerate, TheSecondVersionHasNoStrategyByName) {
+  const auto text = [](const std::string& name, const std::string& reshards) {
+    return "distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nfsdp_config:\n"
+           "  fsdp_version: 2\n  fsdp_sharding_strategy: " +
+           name + "\n  fsdp_reshard_after_forward: " + reshards + "\n";
+  };
+  for (const char* name : {"HYBRID_SHARD", "NO_SHARD", "SHARD_GRAD_OP"}) {
+    const Strategy s = imported(Dialect::kAccelerate, text(name, "true")).strategy;
+    EXPECT_EQ(s.zero_stage, 3) << name;
+    EXPECT_EQ(s.mesh[Axis::kFsdp], 16) << name;
+    EXPECT_TRUE(s.fsdp.reshard_after_forward) << name;
+    EXPECT_NE(warnings(Dialect::kAccelerate, text(name, "true")).find("changes nothing"),
+              std::string::npos);
+  }
+  EXPECT_EQ(warnings(Dialect::kAccelerate, text("FULL_SHARD", "true")), "");
+  EXPECT_EQ(warnings(Dialect::kAccelerate, text("SHARD_GRAD_OP", "false")), "");
+}
+
 }  // namespace plait::import_test

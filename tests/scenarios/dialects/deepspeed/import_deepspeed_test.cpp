@@ -341,6 +341,18 @@ TEST(ImportDeepSpeed, KeysThatChangeNoStepAreNotListed) {
             "W007: not read: prescale_gradients\n");
 }
 
+// deepspeed/runtime/zero/config.py.
+TEST(ImportDeepSpeed, WhatItDoesByDefaultIsNotListed) {
+  EXPECT_EQ(warnings(Dialect::kDeepSpeed, R"({"zero_optimization": {"stage": 2,
+              "contiguous_gradients": true, "reduce_scatter": true, "allgather_partitions": true,
+              "allgather_bucket_size": 5e8}, "prescale_gradients": false})"),
+            "");
+  EXPECT_EQ(warnings(Dialect::kDeepSpeed, R"({"zero_optimization": {"stage": 2,
+              "contiguous_gradients": false, "allgather_bucket_size": 2e8}})"),
+            "W007: not read: zero_optimization.contiguous_gradients, "
+            "zero_optimization.allgather_bucket_size\n");
+}
+
 TEST(ImportDeepSpeed, WhatHasNoEffectIsNotWritten) {
   const auto of = [](const char* zero) {
     return nlohmann::json::parse(scenario_json(

@@ -269,4 +269,39 @@ TEST(ImportLlamaCpp, IsKnownByItsPrograms) {
   EXPECT_EQ(detect_dialect("vllm serve meta-llama/Llama-3.1-8B", "file"), Dialect::kVllm);
 }
 
+TEST(ImportLlamaCpp, WithoutAVisibleDeviceAllLayersAreTheProcessors) {
+  for (const char* none : {"\"\"", "-1"}) {
+    const Scenario s = imported(
+        Dialect::kLlamaCpp,
+        "CUDA_VISIBLE_DEVICES=" + std::string(none) + " llama-server -c 512 -ngl 99", kTwo);
+    EXPECT_EQ(s.serving->layers.dealing, Dealing::kGpuLayers);
+    EXPECT_EQ(s.serving->layers.gpu_layers, 0);
+    EXPECT_EQ(s.strategy.mesh[Axis::kPp], 1);
+  }
+}
+
+TEST(ImportLlamaCpp, AProcessorIsAskedForWhereItHasLayers) {
+  const auto asks = [](const std::string& layers) {
+    const Imported settings =
+        read_settings("llama-server -m Llama-3.1-8B-Q4_0.gguf -c 512 -ngl " + layers, "run.sh",
+                      Dialect::kLlamaCpp);
+    std::vector<std::string> warnings;
+    scenario_json(settings, "run.sh", {R"({"cluster": "dgx-spark"})", "base.json"}, "", &warnings);
+    return std::ranges::any_of(warnings, [](const std::string& w) {
+      return w.find("cluster.processor") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(asks("20"));
+  EXPECT_TRUE(asks("32"));  // the output matrix is one more
+  EXPECT_FALSE(asks("33"));
+}
+
+// No scheduler of Python is between its steps.
+TEST(ImportLlamaCpp, ItsHostTakesNoTimeUnlessTheBaseSaysSo) {
+  EXPECT_EQ(read("-c 512").serving->limits.step_overhead.value, 0);
+  const Scenario vllm =
+      parse_scenario(R"({"model": "llama-3.1-8b", "serving": {}, "cluster": "hgx-h100"})", "s");
+  EXPECT_GT(vllm.serving->limits.step_overhead.value, 0);
+}
+
 }  // namespace plait::import_test::of_llama_cpp

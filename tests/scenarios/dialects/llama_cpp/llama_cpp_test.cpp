@@ -116,7 +116,6 @@ TEST(ExportLlamaCpp, WhatHasNoArgumentIsListed) {
   const std::string unsaid = not_represented(
       exported(Dialect::kLlamaCpp, on_two({{"strategy.tp", "2"}, {"serving.kv_cache", "fp8"}})));
   EXPECT_TRUE(has(unsaid, "serving.weights = q4_0"));
-  EXPECT_TRUE(has(unsaid, "serving.kv_cache = fp8"));
   EXPECT_TRUE(has(unsaid, "strategy.tp = 2"));  // without fused attention
   const std::string ollama =
       not_represented(exported(Dialect::kOllama, {{"serving.layers.host_experts", "3"},
@@ -125,6 +124,12 @@ TEST(ExportLlamaCpp, WhatHasNoArgumentIsListed) {
   EXPECT_TRUE(has(ollama, "serving.layers.host_experts = 3"));
   EXPECT_TRUE(has(ollama, "serving.kv_cache = bf16"));
   EXPECT_TRUE(has(ollama, "serving.layers.cache_on_host = true"));
+}
+
+TEST(ExportLlamaCpp, KeysAndValuesIn8BitsAreQ8) {
+  const std::vector<Override> narrow = {{"serving.kv_cache", "fp8"}};
+  EXPECT_TRUE(has(exported(Dialect::kLlamaCpp, narrow), "--cache-type-k q8_0 "));
+  EXPECT_TRUE(has(exported(Dialect::kOllama, narrow), "OLLAMA_KV_CACHE_TYPE=q8_0"));
 }
 
 /// "D009 workload"

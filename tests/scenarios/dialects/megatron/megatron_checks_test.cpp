@@ -146,4 +146,45 @@ TEST(MegatronChecks, TheNameThatMegatronFsdpHadBeforeIsRead) {
   EXPECT_EQ(s.strategy.zero_stage, 2);
 }
 
+// megatron/core/transformer/transformer_layer.py: mlp is of layers without experts.
+TEST(MegatronChecks, RecomputationOfMlpIsOfLayersWithoutExperts) {
+  const auto read = [](const std::string& more) {
+    return read_settings(
+        "pretrain_gpt.py --bf16 --micro-batch-size 1 --moe-grouped-gemm --num-experts 8 "
+        "--disable-bias-linear --recompute-granularity selective --recompute-modules " +
+            more,
+        "run.sh", Dialect::kMegatronCore);
+  };
+  const auto value = [](const Imported& settings, const char* path) {
+    return std::ranges::find(settings.given, path, &Given::path)->value;
+  };
+  const Imported several = read("moe_act mlp layernorm"), alone = read("mlp"),
+                 mixed = read("mlp --moe-layer-freq 2");
+  const char *kind = "strategy.recompute.kind", *modules = "strategy.recompute.modules";
+  EXPECT_EQ(value(several, modules), R"(["expert-activations", "norms"])");
+  EXPECT_EQ(std::ranges::count(several.warnings,
+                               "W008: mlp of --recompute-modules (line 1) is left out: all layers "
+                               "have experts"),
+            1);
+  EXPECT_EQ(value(alone, kind), R"("none")");
+  EXPECT_EQ(value(mixed, modules), R"(["mlp"])");
+}
+
+TEST(MegatronChecks, AnotherOptimizerIsReadAsAdam) {
+  const auto said = [](const std::string& more) {
+    return import_test::warnings(Dialect::kMegatronCore,
+                                 "pretrain_gpt.py --bf16 --micro-batch-size 1 " + more);
+  };
+  EXPECT_EQ(said("--optimizer adam"), "");
+  EXPECT_EQ(said("--optimizer muon"),
+            "W008: --optimizer muon (line 1) is read as Adam, with two moments of each weight\n");
+}
+
+TEST(MegatronChecks, ASecondNumberIsNotDroppedInSilence) {
+  EXPECT_EQ(import_test::warnings(
+                Dialect::kMegatronCore,
+                "pretrain_gpt.py --bf16 --micro-batch-size 1 --context-parallel-size 2 4"),
+            "W007: not read: 4 behind --context-parallel-size\n");
+}
+
 }  // namespace plait::export_test

@@ -124,4 +124,45 @@ TEST(MegatronMachine, WhereItIsTooSmallTheLineIsNamed) {
   }
 }
 
+TEST(MegatronMachine, IsWhatStartsAProcessForEachGpu) {
+  const std::string python = std::string(" python") + kArguments;
+  for (const char* launcher :
+       {"srun -N 4 --ntasks-per-node=8", "srun -N4 -n32", "srun --nodes=4 --ntasks=32",
+        "mpirun -np 32 --map-by ppr:8:node", "mpirun -np 32 -npernode 8", "mpiexec -n 32 -ppn 8",
+        "mpirun -np 32", "jsrun -n 4 -r 1 -a 8 -g 8", "jsrun -n 16 -r 4 -a 2",
+        "accelerate launch --num_processes 32 --num_machines 4"}) {
+    EXPECT_EQ(machine_of(launcher + python), Machine(4, 8)) << launcher;
+  }
+  EXPECT_EQ(machine_of("mpirun -np 4" + python), Machine(1, 4));
+  // What torchrun starts on a node, it says.
+  EXPECT_EQ(machine_of("srun -N 2 --ntasks-per-node=1 torchrun --nproc_per_node 4" +
+                       std::string(kArguments)),
+            Machine(2, 4));
+  EXPECT_EQ(import_test::refusal(Dialect::kMegatronCore, "mpirun -np 12" + python), "D004 line 1");
+}
+
+TEST(MegatronMachine, ProcessesFillTheHostsOfTheBase) {
+  std::vector<std::string> warnings;
+  scenario_json(read_settings("mpirun -np 8 python" + std::string(kArguments), "run.sh",
+                              Dialect::kMegatronCore),
+                "run.sh",
+                {R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 64,
+                     "global_batch": 64}, "cluster": {"preset": "hgx-h100",
+                     "devices_per_node": 4, "nodes": 8}})",
+                 "base.json"},
+                "", &warnings);
+  EXPECT_EQ(std::ranges::count(warnings, "W008: cluster.nodes is 2 (line 1), not 8 as in the base"),
+            1);
+}
+
+// A large prime has no divisor to be found in a moment.
+TEST(MegatronMachine, MoreHostsThanAScenarioHasNodesAreRefused) {
+  EXPECT_EQ(import_test::refusal(
+                Dialect::kMegatronCore,
+                "torchrun --nnodes 999999937 --nproc_per_node 4" + std::string(kArguments),
+                R"({"model": "llama-3.1-8b", "cluster": "gb200-nvl72",
+      "workload": {"sequence_length": 64, "global_batch": 128}})"),
+            "U004 line 1");
+}
+
 }  // namespace plait::megatron_machine_test

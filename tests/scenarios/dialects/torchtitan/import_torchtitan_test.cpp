@@ -72,7 +72,7 @@ TEST(ImportTorchtitan, ReadsAFileAsPeopleWriteIt) {
   EXPECT_EQ(s.strategy.recompute.kind, Recompute::kFull);
   EXPECT_TRUE(s.workload.gradient_clipping);
   EXPECT_EQ(import_test::warnings(Dialect::kTorchtitan, kUsual),
-            "W007: not read: job.description, quantize.linear.float8.filter_fqns\n");
+            "W007: not read: quantize.linear.float8.filter_fqns\n");
 }
 
 TEST(ImportTorchtitan, ItsStepsAreTheTokensThatItTrainsOn) {
@@ -225,6 +225,102 @@ TEST(ImportTorchtitan, ItsTypeIsThatOfAllThatIsSharded) {
   EXPECT_EQ(narrow.reduction, DType::kFp32);
   EXPECT_EQ(of("").gradients, DType::kFp32);
   EXPECT_EQ(of("dtype = \"float32\"\n").master, DType::kFp32);
+}
+
+// torchtitan/train.py: a batch is a multiple of the local batches of all replicas, and the schedule
+// of the pipeline runs once for each.
+TEST(ImportTorchtitan, ABatchOfSeveralLocalOnesIsSeveralFlushesOfAPipeline) {
+  const auto said = [](const std::string& pp, const std::string& batch) {
+    const std::string text =
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 8\n"
+        "global_batch_size = " +
+        batch + "\n[parallelism]\npipeline_parallel_degree = " + pp +
+        "\ntensor_parallel_degree = 8\n";
+    std::vector<std::string> warnings;
+    scenario_json(read_settings(text, "run.toml", Dialect::kTorchtitan), "run.toml",
+                  {kBase, "base.json"}, "", &warnings);
+    return warnings.empty() ? "" : warnings.front();
+  };
+  // 64 devices: 4 replicas of 2 stages of 8, with 8 sequences each.
+  EXPECT_EQ(said("2", "32"), "");
+  const std::string again = said("2", "96");
+  EXPECT_NE(again.find("W008: a batch of 96 (line 6) is 3 local batches of 8 for each of 4"),
+            std::string::npos)
+      << again;
+  EXPECT_NE(again.find("set local_batch_size to 24"), std::string::npos) << again;
+  EXPECT_EQ(said("1", "192"), "");  // without stages steps add up as the scenario has it
+  EXPECT_EQ(
+      refusal(Dialect::kTorchtitan, "[training]\nlocal_batch_size = 8\nglobal_batch_size = 100\n"),
+      "D004 line 3");
+}
+
+// torchtitan/components/quantization/float8.py and mx.py.
+TEST(ImportTorchtitan, ConvertersAreReadByTheirWholeNames) {
+  const auto text = [](const std::string& converter, const std::string& more) {
+    return "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"" + converter +
+           "\"]\n[training]\nlocal_batch_size = 1\n" + more;
+  };
+  const auto precision = [&](const std::string& converter, const std::string& more) {
+    return read(text(converter, more)).workload.precision;
+  };
+  const auto refused = [&](const std::string& converter, const std::string& more) {
+    return refusal(Dialect::kTorchtitan, text(converter, more));
+  };
+  for (const char* name : {"float8", "quantize.linear.float8"}) {
+    const std::string section = "[" + std::string(name) + "]\n";
+    const std::string rows = section + "recipe_name = \"rowwise\"\n";
+    const std::string gathers = "enable_fsdp_float8_all_gather = true\n";
+    EXPECT_EQ(precision(name, "").matmul, DType::kFp8);
+    EXPECT_TRUE(precision(name, rows).scales_rows()) << name;
+    EXPECT_TRUE(precision(name, section + gathers).gathers_narrow()) << name;
+    EXPECT_EQ(refused(name, rows + gathers), "D004 line 8");
+    EXPECT_EQ(refused(name, section + "recipe_name = \"rowwise_with_gw_hp\"\n"), "D006 line 8");
+  }
+  for (const char* name : {"mx", "quantize.linear.mx", "quantize.grouped_mm.float8"})
+    EXPECT_EQ(refused(name, ""), "D006 line 4") << name;
+  EXPECT_EQ(precision("other", "").matmul, DType::kBf16);
+}
+
+TEST(ImportTorchtitan, ExpertsAreConvertedByTheirOwn) {
+  const auto said = [](const std::string& converters) {
+    return import_test::warnings(
+        Dialect::kTorchtitan, "[model]\nname = \"llama4\"\nflavor = \"17bx16e\"\nconverters = [" +
+                                  converters + "]\n[training]\nlocal_batch_size = 1\n");
+  };
+  EXPECT_NE(said("\"float8\"").find("W008: products of experts"), std::string::npos);
+  EXPECT_EQ(said("\"quantize.linear.float8\", \"quantize.grouped_mm.float8\""), "");
+}
+
+// Plans have scales of rows of linear layers alone (S197).
+TEST(ImportTorchtitan, ScalesOfRowsBesideExpertsAreReadAsThoseOfTensors) {
+  const std::string text =
+      "[model]\nname = \"llama4\"\nflavor = \"17bx16e\"\nconverters = [\"float8\"]\n[training]\n"
+      "local_batch_size = 1\n[float8]\nrecipe_name = \"rowwise\"\n";
+  EXPECT_FALSE(read(text).workload.precision.scales_rows());
+  EXPECT_NE(import_test::warnings(Dialect::kTorchtitan, text).find("is read as tensorwise"),
+            std::string::npos);
+}
+
+TEST(ImportTorchtitan, KeysThatChangeNoStepAreNotListed) {
+  const auto said = [](const std::string& more) {
+    return import_test::warnings(Dialect::kTorchtitan,
+                                 "[training]\nlocal_batch_size = 1\ndataset = \"c4\"\n[metrics]\n"
+                                 "log_freq = 1\n[checkpoint]\ninterval = 500\n[lr_scheduler]\n"
+                                 "warmup_steps = 2\n[optimizer]\nlr = 1e-4\n" +
+                                     more);
+  };
+  EXPECT_EQ(said("name = \"AdamW\"\n"), "");
+  EXPECT_NE(said("name = \"Muon\"\n").find("W008: the optimizer Muon (line 12) is read as Adam"),
+            std::string::npos);
+  EXPECT_EQ(said("early_step_in_backward = true\n"),
+            "W007: not read: optimizer.early_step_in_backward\n");
+}
+
+TEST(ImportTorchtitan, APipelineSaysNothingThatHasNoEffect) {
+  const Scenario s = read(
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 8\n"
+      "[parallelism]\npipeline_parallel_degree = 2\n");
+  EXPECT_TRUE(s.warnings.empty()) << s.warnings.front();
 }
 
 TEST(ImportTorchtitan, NamesOfItsOwnArePresets) {

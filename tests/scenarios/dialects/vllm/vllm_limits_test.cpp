@@ -55,4 +55,29 @@ TEST(VllmLimits, Bf16OnGpusThatHaveNoneIsWarnedAboutAndNotExported) {
   }
 }
 
+TEST(VllmLimits, WhatVllmDoesNotStartWithIsNotExported) {
+  const auto told = [](const std::string& serving) {
+    const Scenario s = parse_scenario(R"({"model": "llama-3.1-8b", "strategy": {"tp": 8},
+                                          "cluster": "hgx-h100", "serving": )" +
+                                          serving + "}",
+                                      "s.json");
+    try {
+      const Settings settings = settings_of(s, Dialect::kVllm, Launcher::kNone);
+      const auto type = std::ranges::find(settings.settings, "--kv-cache-dtype", &Setting::key);
+      return type->value;
+    } catch (const InputError& e) {
+      return e.text().code + " " + e.text().where.path;
+    }
+  };
+  // vllm/v1/core/kv_cache_utils.py: a cache without room for the longest sequence.
+  const std::string limits = R"({"engine": {"max_model_len": 16384, "kv_cache_tokens": )";
+  EXPECT_EQ(told(limits + "5008}}"), "D011 serving.engine.kv_cache_tokens");
+  EXPECT_EQ(told(limits + "16384}}"), "auto");
+  // vllm/config/cache.py, CacheDType: no fp32 beside other types.
+  EXPECT_EQ(told(R"({"kv_cache": "fp32"})"), "D011 serving.kv_cache");
+  EXPECT_EQ(told(R"({"kv_cache": "fp32", "dtype": "fp32"})"), "auto");
+  EXPECT_EQ(told(R"({"kv_cache": "fp16"})"), "float16");
+  EXPECT_EQ(told(R"({"kv_cache": "fp8"})"), "fp8");
+}
+
 }  // namespace plait::vllm_limits_test
