@@ -70,12 +70,15 @@ const ScheduleKind* named_schedule(const std::string& words) {
   return found;
 }
 
-/// Interleaved1F1B and "not interleaved" are known; InterleavedZeroBubble is torchtitan's name of
-/// another one.
+/// Schedules that no plan has; torchtitan's InterleavedZeroBubble is one.
+constexpr const char* kOtherSchedules =
+    R"(zero ?bubble|\bzb|chimera|hanayo|\bwaves?\b|looped|breadth|bidirectional|asynchron|2bw)"
+    R"(|pipe ?dream(?! flush))";
+
+/// Words that name no schedule, "standard", are taken as the usual one, which is listed.
 void require_planned_schedule(const std::string& words, const std::string& said) {
-  const bool usual = said_in(words, "interleav") || asserted(words, "1f1b|pipedream flush");
-  if (words.empty() || named_schedule(words) != nullptr) return;
-  if (usual && !asserted(words, "zero ?bubble")) return;
+  if (named_schedule(words) != nullptr) return;
+  if (!asserted(words, kOtherSchedules) && said_in(words, "1f1b") != false) return;
   throw NotRepresentable(fmt::format("schedule \"{}\" is not planned yet", said));
 }
 

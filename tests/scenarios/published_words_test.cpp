@@ -69,6 +69,8 @@ TEST(PublishedWords, OfSchedulesThatNoPlanHasAreRefused) {
   for (const char* other :
        {"waves", "zero bubble", "Chimera", "LoopedBFS", "InterleavedZeroBubble", "no 1F1B"})
     EXPECT_THROW(reads(other), NotRepresentable) << other;
+  EXPECT_EQ(reads("standard"), "1f1b");
+  EXPECT_EQ(reads("PipeDream-Flush"), "1f1b");
 }
 
 // A stage holds two of 16 pieces, and so does the one as far from the other end: 13 of 61 layers
