@@ -36,6 +36,16 @@ std::vector<std::string> doubts_of_load(const std::vector<Request>& requests,
       human_number(count / window), human_number(count / all))};
 }
 
+std::vector<std::string> doubts_of_mapped_weights(const CacheCapacity& capacity) {
+  const std::optional<HostRoom>& host = capacity.host;
+  if (!host || !host->mapped || !host->is_short()) return {};
+  return {fmt::format(
+      "W029: {} of the mapped file and {} of cache do not fit into the {} of host memory: what has "
+      "no room is read from the drive in each step, which takes far longer than is predicted here",
+      human_bytes(host->use.memory.value), human_bytes(host->needed.value),
+      human_bytes(host->use.capacity.value))};
+}
+
 std::vector<std::string> doubts_of_precision(const Scenario& s) {
   const std::string narrower = narrower_release(s.model.name, s.serving->precision);
   const bool meant = is_written(s, "serving.weights") || is_written(s, "serving.expert_weights") ||
