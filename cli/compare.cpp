@@ -208,12 +208,13 @@ void save_page(const std::string& file, const std::vector<ComparedScenario>& can
 
 int compare(const CompareOptions& options, const std::string& command_line) {
   if (print_help_for_sets({options.files.front(), options.sets}, options.output)) return kYes;
+  refuse_two_prices(options.prices, options.variations);
   const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
   const std::vector<Source> sources = read_sources(options.files);
   Evaluator evaluator(command_line, options.prices);
   const std::vector<ComparedRow> rows =
       evaluate_all(tasks_of(options, sources), options.jobs, evaluator);
-  print_warnings(evaluator.idle_prices());
+  print_warnings(evaluator.warnings_of_prices());
   print_warnings(warnings_of_results(options, sources));
   std::vector<ComparedScenario> candidates;
   std::vector<std::string> reasons;

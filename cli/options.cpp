@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/new_file.h"
+#include "prediction/prices.h"
 #include "reports/vary.h"
 
 namespace plait {
@@ -131,6 +132,12 @@ void add_price_option(Subcommand command, std::vector<std::string>& prices) {
               "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
       .takes("[DEVICE=]PRICE")
       .separated_by_commas();
+}
+
+void refuse_two_prices(const std::vector<std::string>& prices,
+                       std::vector<std::string> variations) {
+  for (std::string& v : variations) v.resize(std::min(v.size(), v.find('=')));
+  require_one_price(prices, variations);
 }
 
 void add_jobs_option(Subcommand command, int& jobs) {

@@ -41,6 +41,8 @@ std::vector<std::string> names_of_files(const std::vector<std::string>& files);
 Option add_vary_option(Subcommand command, std::vector<std::string>& variations);
 /// --price [DEVICE=]PRICE (prediction/prices.h).
 void add_price_option(Subcommand command, std::vector<std::string>& prices);
+/// Throws InputError G024 where one of `variations`, PATH=VALUES, says the price of any device too.
+void refuse_two_prices(const std::vector<std::string>& prices, std::vector<std::string> variations);
 /// -j THREADS.
 void add_jobs_option(Subcommand command, int& jobs);
 /// --network MODEL, another word for --set network=MODEL.

@@ -46,7 +46,8 @@ void add_plan(Command& command) {
   Subcommand sub = command.program.subcommand("plan", "Print what every rank does in one step");
   add_scenario_options(sub, options->scenario);
   sub.option("--stage", options->print.stage, "Only this pipeline stage").not_negative();
-  sub.flag("--ops", options->print.ops, "Also the ops of each block");
+  sub.flag("--ops", options->print.ops,
+           "Also the ops of each block, whenever it is called: long; --stage shows one stage");
   sub.option("-o,--output", options->output.file, "Write it to this file").writes_file();
   sub.runs([options] { return print_plan(*options); });
 }

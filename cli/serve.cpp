@@ -175,6 +175,7 @@ int serve_several(const ServeOptions& options, const std::string& command_line) 
 int run(ServeOptions& options, const std::string& command_line) {
   options.scenario.file = options.files.front();
   if (print_help_for_sets(options.scenario, options.output)) return kYes;
+  refuse_two_prices(options.prices, options.variations);
   const bool one = options.files.size() == 1 && options.variations.empty();
   return one ? serve_one(options, command_line) : serve_several(options, command_line);
 }

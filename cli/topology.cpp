@@ -3,6 +3,7 @@
 #include "reports/topology.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/new_file.h"
+#include "scenarios/file_kind.h"
 #include "scenarios/machine.h"
 #include "topologies/catalogue.h"
 
@@ -27,8 +29,11 @@ struct ShowOptions {
   std::string svg;
 };
 
+/// Or of a file that is there, unless the catalogue knows the word.
 bool is_file_name(const std::string& word) {
-  return word == "-" || word.ends_with(".json") || word.find('/') != std::string::npos;
+  if (word == "-" || word.ends_with(".json") || word.find('/') != std::string::npos) return true;
+  const std::vector<std::string> known = cluster_names();
+  return std::ranges::find(known, word) == known.end() && std::filesystem::is_regular_file(word);
 }
 
 /// The preset or file that `word` names. Throws InputError C001 when it is neither.
@@ -36,7 +41,9 @@ DescribedCluster machine_of(const std::string& word, std::vector<Override> overr
                             std::int64_t nodes) {
   if (nodes > 0) overrides.push_back({"cluster.nodes", std::to_string(nodes)});
   if (is_file_name(word)) {
-    return parse_machine(read_text_file(word), input_name(word), overrides);
+    const std::string text = read_text_file(word);
+    if (text.starts_with('<')) refuse_other_files(text, input_name(word));  // NCCL's XML
+    return parse_machine(text, input_name(word), overrides);
   }
   const std::string preset = json_object({{"preset", json_quote(find_node(word).name)}});
   return parse_machine(preset, word, overrides);

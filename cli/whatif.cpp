@@ -98,6 +98,7 @@ std::vector<std::string> reasons_of(const WhatIf& study) {
 
 int whatif(const WhatIfOptions& options, const std::string& command_line) {
   if (print_help_for_sets(options.scenario, options.output)) return kYes;
+  refuse_two_prices(options.prices, options.variations);
   const WhatIfQuestion asked = question_of(options);
   ProgressLine progress("predicting");
   const WhatIf study = what_if(asked, command_line, options.jobs, std::ref(progress));

@@ -117,6 +117,10 @@ struct LayerRule {
   bool leaves_devices() const {
     return dealing != Dealing::kEven || cache_on_host || host_experts != 0;
   }
+  /// Weights that stay in host memory are llama.cpp's mapped file; Accelerate reads them into it.
+  bool is_mapped() const {
+    return !pinned && (dealing == Dealing::kEven || dealing == Dealing::kGpuLayers);
+  }
 };
 
 /// Every layer keeps the keys and values of all tokens: none has a window or a state.

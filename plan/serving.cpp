@@ -67,11 +67,23 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
                   "1, or all layers on devices", "split by layers: strategy.pp",
                   {"serving.layers"});
   }
+  if (mesh[Axis::kTp] > 1 && m.qk_norm_across_heads) {
+    throw refusal(
+        "S147", "a norm of the queries of all heads is planned where one rank has them all",
+        "strategy.tp", "1 with model.qk_norm_across_heads",
+        m.experts > 0
+            ? "set it to 1, and strategy.pp, or strategy.dp with serving.expert_parallel, "
+              "to more"
+            : "set it to 1, and strategy.pp or dp to more",
+        {"model.qk_norm_across_heads"});
+  }
   for (const Axis axis : {Axis::kFsdp, Axis::kCp, Axis::kUlysses, Axis::kEp, Axis::kEtp}) {
     if (mesh[axis] == 1) continue;
     const std::string name(axis == Axis::kEtp ? "expert_tp" : name_of(axis));
     throw refusal("S061", "serving is not planned over the axis " + name, "strategy." + name, "1",
-                  "split over tp, pp or dp instead");
+                  m.experts > 0 && (axis == Axis::kEp || axis == Axis::kEtp)
+                      ? "serving.expert_parallel = true deals experts to the ranks of dp and tp"
+                      : "split over tp, pp or dp instead");
   }
 }
 

@@ -53,6 +53,7 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   const LayerRule& rule = s.serving->layers;
   served.layout.map = deal_layers(served, rule, limits, s.memory);
   if (rule.leaves_devices() && !rule.pinned) copy_pageable(served.cluster);
+  served.mapped_weights = rule.is_mapped();
   return served;
 }
 

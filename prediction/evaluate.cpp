@@ -36,17 +36,21 @@ CostModel Evaluator::costs(const Scenario& scenario) {
 }
 
 void Evaluator::price(Scenario& s) {
-  if (prices_.empty()) return;
-  s.price_per_device_hour = price_of(prices_, s);
+  if (!prices_.empty()) s.price_per_device_hour = price_of(prices_, s);
+  if (!(s.price_per_device_hour > 0)) return;
   const std::lock_guard lock(mutex_);
-  for (std::string& device : kinds_of_devices(s.cluster)) devices_.insert(std::move(device));
+  for (PricedDevice& d : priced_devices(s)) devices_.insert(std::move(d));
 }
 
-std::vector<std::string> Evaluator::idle_prices() const {
+std::vector<std::string> Evaluator::warnings_of_prices() const {
   const std::lock_guard lock(mutex_);
-  const std::vector<std::string> devices(devices_.begin(), devices_.end());
+  const std::vector<PricedDevice> priced(devices_.begin(), devices_.end());
+  std::vector<std::string> devices;
+  for (const PricedDevice& d : priced) devices.push_back(d.device);
   require_prices(prices_, devices);
-  return plait::idle_prices(prices_, devices);
+  std::vector<std::string> out = idle_prices(prices_, devices);
+  for (std::string& shared : shared_prices(prices_, priced)) out.push_back(std::move(shared));
+  return out;
 }
 
 Outcome Evaluator::predicted(const Variant& variant, Scenario s) {

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "costmodel/costmodel.h"
+#include "prediction/prices.h"
 #include "prediction/scenario_text.h"
 #include "reports/report.h"
 #include "scenarios/scenario.h"
@@ -50,9 +51,9 @@ class Evaluator {
   /// the input as a whole, and thrown.
   Outcome operator()(const Variant& variant);
 
-  /// W001 for each price of a device that no variant so far has. Throws InputError G024 as
-  /// require_prices does.
-  std::vector<std::string> idle_prices() const;
+  /// W001 for each price of a device that no variant so far has, W026 where variants with different
+  /// devices have one price. Throws InputError G024 as require_prices does.
+  std::vector<std::string> warnings_of_prices() const;
 
  private:
   void price(Scenario& scenario);
@@ -62,7 +63,7 @@ class Evaluator {
   std::string command_line_;
   std::vector<std::string> prices_;
   mutable std::mutex mutex_;
-  std::set<std::string> devices_;  // of all variants, where there are prices
+  std::set<PricedDevice> devices_;  // of all variants, where there are prices
   std::map<std::string, std::shared_ptr<const Calibration>> calibrations_;  // by path
 };
 

@@ -14,6 +14,7 @@
 #include "core/plain_number.h"
 #include "core/spelling.h"
 #include "scenarios/highest_price.h"
+#include "scenarios/overrides.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
@@ -117,16 +118,37 @@ std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
   return out;
 }
 
+std::vector<PricedDevice> priced_devices(const Scenario& machine) {
+  std::vector<PricedDevice> out;
+  for (std::string& device : kinds_of_devices(machine.cluster)) {
+    out.push_back({machine.price_per_device_hour, std::move(device)});
+  }
+  return out;
+}
+
+void require_one_price(const std::vector<std::string>& prices,
+                       const std::vector<std::string>& paths) {
+  constexpr std::string_view kPrice = "cluster.price_per_device_hour";
+  const auto of_any = std::ranges::find_if(
+      prices, [](const std::string& p) { return p.find('=') == std::string::npos; });
+  const bool twice = std::ranges::any_of(
+      paths, [&](const std::string& path) { return canonical_path(path) == kPrice; });
+  if (of_any == prices.end() || !twice) return;
+  throw InputError({.code = "G024",
+                    .problem = fmt::format("--price {} and -L {} both say what any device costs",
+                                           *of_any, kPrice),
+                    .expected = "one of the two",
+                    .cure = "leave out one of them, or name a device: --price h100-sxm=2"});
+}
+
 std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
-                                       const std::vector<const Scenario*>& machines) {
+                                       const std::vector<PricedDevice>& all) {
   std::map<double, std::vector<std::string>> devices;  // by the price that does not name them
-  for (const Scenario* machine : machines) {
-    for (const std::string& device : kinds_of_devices(machine->cluster)) {
-      const auto names = [&device](const std::string& p) { return p.starts_with(device + "="); };
-      std::vector<std::string>& same = devices[machine->price_per_device_hour];
-      const bool told = std::ranges::count(same, device) > 0;
-      if (!told && std::ranges::none_of(prices, names)) same.push_back(device);
-    }
+  for (const auto& [price, device] : all) {
+    const auto names = [&device](const std::string& p) { return p.starts_with(device + "="); };
+    std::vector<std::string>& same = devices[price];
+    const bool told = std::ranges::count(same, device) > 0;
+    if (!told && std::ranges::none_of(prices, names)) same.push_back(device);
   }
   std::vector<std::string> out;
   for (const auto& [price, same] : devices) {

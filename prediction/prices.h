@@ -25,10 +25,23 @@ void require_prices(const std::vector<std::string>& prices, std::vector<std::str
 std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
                                      const std::vector<std::string>& devices);
 
-/// W026 where machines with different devices have one price, and nothing says of which device it
-/// is. Their own prices are known.
+/// A kind of device, and what its machine costs for an hour and device.
+struct PricedDevice {
+  double price = 0;
+  std::string device;
+  auto operator<=>(const PricedDevice&) const = default;
+};
+std::vector<PricedDevice> priced_devices(const Scenario& machine);
+
+/// W026 where different devices have one price, and nothing says of which device it is. Their own
+/// prices are known.
 std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
-                                       const std::vector<const Scenario*>& machines);
+                                       const std::vector<PricedDevice>& devices);
+
+/// Throws InputError G024 where one of `paths`, which -L varies, is what `prices` say of any
+/// device.
+void require_one_price(const std::vector<std::string>& prices,
+                       const std::vector<std::string>& paths);
 
 /// All of it, for a scenario alone: its price, and its warnings.
 void set_price(const std::vector<std::string>& prices, Scenario& scenario);

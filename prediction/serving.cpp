@@ -13,6 +13,7 @@
 #include "prediction/context_length.h"
 #include "prediction/deployment.h"
 #include "prediction/narrower_release.h"
+#include "prediction/serving_cures.h"
 #include "prediction/serving_doubts.h"
 #include "reports/human.h"
 #include "serving/max_rate.h"
@@ -164,7 +165,11 @@ ServingReport room(const Scenario& s, const Serving& serving, const Deployment& 
   if (asks_for_flows(s)) {
     r.run.warnings.emplace_back("W006: network flow: steps are served with the analytic network");
   }
-  if (!r.fits) r.narrower_release = narrower_release(s.model.name, serving.precision);
+  append(r.run.warnings, doubts_of_mapped_weights(r.capacity));
+  if (!r.fits) {
+    r.narrower_release = narrower_release(s.model.name, serving.precision);
+    r.cures = serving_cures(s, serving);
+  }
   return r;
 }
 

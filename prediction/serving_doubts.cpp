@@ -15,14 +15,17 @@ namespace plait {
 std::vector<std::string> doubts_of_load(const std::vector<Request>& requests,
                                         const Service& service, const Load& load) {
   constexpr double kWaiting = 0.05;  // share of the requests that may wait
-  constexpr double kBurst = 0.01;    // of the time that all take: asked at once
+  constexpr double kBurst = 0.01;    // of the time that a trace takes: asked at once
   const bool follows =
       std::ranges::any_of(requests, [](const Request& r) { return r.follows >= 0; });
   if (load.arrivals == Arrivals::kClosed || follows || requests.empty()) return {};
   const SimTime begin = service.requests.front().arrival, end = service.requests.back().arrival;
   const double window = to_seconds(end - begin).value;
   const double all = to_seconds(service.makespan).value;
-  if (window <= kBurst * all) return {};
+  // All come before any is answered: no rate is meant.
+  const bool at_once =
+      std::ranges::all_of(service.requests, [end](const Served& s) { return s.first_token > end; });
+  if (at_once || (load.arrivals == Arrivals::kTrace && window <= kBurst * all)) return {};
   const auto count = static_cast<double>(requests.size());
   const auto waiting = static_cast<double>(std::ranges::count_if(
       service.requests, [&](const Served& s) { return s.first_token > end; }));
@@ -34,6 +37,16 @@ std::vector<std::string> doubts_of_load(const std::vector<Request>& requests,
       "the highest)",
       human_count(std::ssize(requests)), human_count(static_cast<std::int64_t>(waiting)),
       human_number(count / window), human_number(count / all))};
+}
+
+std::vector<std::string> doubts_of_mapped_weights(const CacheCapacity& capacity) {
+  const std::optional<HostRoom>& host = capacity.host;
+  if (!host || !host->mapped || !host->is_short()) return {};
+  return {fmt::format(
+      "W029: {} of the mapped file and {} of cache do not fit into the {} of host memory: what has "
+      "no room is read from the drive in each step, which takes far longer than is predicted here",
+      human_bytes(host->use.memory.value), human_bytes(host->needed.value),
+      human_bytes(host->use.capacity.value))};
 }
 
 std::vector<std::string> doubts_of_precision(const Scenario& s) {

@@ -38,7 +38,7 @@ class WhatIfStudy {
 
   WhatIf run() {
     evaluate_points();
-    study_.warnings = evaluator_.idle_prices();
+    study_.warnings = evaluator_.warnings_of_prices();
     if (!study_.base.report) return std::move(study_);
     find_break_evens();
     find_crossovers();

@@ -62,6 +62,7 @@ Tree tree_of(const MemoryReport& m) {
               {"free_bytes", m.free_bytes()},
               {"rank", m.rank},
               {"stage", m.stage}};
+  if (!m.device.empty()) out["device"] = m.device;
   Tree& items = out["items"] = Tree::object();
   Tree sources = Tree::object();
   for (const MemoryLine& i : m.items) {

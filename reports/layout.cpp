@@ -81,6 +81,9 @@ std::string layout_text(const Strategy& s) {
   }
   if (s.sequence_parallel) parts.emplace_back("sequence parallel");
   if (s.zero_stage > 0) parts.push_back(fmt::format("zero {}", s.zero_stage));
+  if (s.zero_stage == 3 && s.fsdp.prefetch != FsdpOptions{}.prefetch) {
+    parts.push_back(fmt::format("prefetch {}", s.fsdp.prefetch));
+  }
   parts.push_back(recompute_text(s.recompute));
   add_offload(s.offload, parts);
   add_servers(s.parameter_server, parts);

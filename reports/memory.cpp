@@ -44,6 +44,7 @@ MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
   m.rank = rank_at(plan, m.stage * plan.places_per_stage() + memory[stage].position);
   m.peak_memory_bytes = m.stage_bytes[stage];
   m.capacity_bytes = capacity(stage);
+  if (cluster.kinds() > 1) m.device = cluster.kind(memory[stage].kind).device.name;
   m.host_bytes = node.memory.value, m.host_capacity_bytes = node.capacity.value;
   m.storage_bytes = node.storage.value;
   m.fits = m.peak_memory_bytes <= m.capacity_bytes && m.host_fits();

@@ -121,6 +121,7 @@ struct MemoryReport {
   bool fits = false;
   std::int64_t peak_memory_bytes = 0, capacity_bytes = 0;
   std::int64_t rank = 0, stage = 0;
+  std::string device = {};                // of that rank, where devices differ
   std::vector<MemoryLine> items;          // sum to peak_memory_bytes
   std::vector<PeakTensor> largest;        // live tensors, largest first
   std::vector<std::int64_t> stage_bytes;  // peak of every stage, overheads included

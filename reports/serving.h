@@ -15,6 +15,8 @@
 
 namespace plait {
 
+inline constexpr int kServingLabel = 14;  // columns of the labels on the left
+
 /// Replicas of one layout.
 struct PoolReport {
   std::string name, layout, instance;  // "prefill"; "tp 4, dp 2"; "tp 4"
@@ -39,6 +41,8 @@ struct ServingReport {
   std::vector<PoolReport> pools;
   /// Where it does not: fields as which the model's own release is narrower, for --set; or "".
   std::string narrower_release;
+  /// Likewise changes for --set each of which alone makes it fit, the smallest first.
+  std::vector<std::string> cures;
   std::optional<HandoverSummary> handovers;
   ServiceSummary summary;
   Slo slo;
@@ -64,6 +68,9 @@ struct ServingReport {
   /// Requests for each arrival: more than 1 where conversations arrive.
   double turns() const;
 };
+
+/// "FITS          16.9 GiB of ...": a label and what it says.
+Line serving_line(const std::string& label, const std::string& text, Ink ink = Ink::kPlain);
 
 /// A quantile, mean or maximum of these; "-": there are none.
 std::string time_of(const Quantiles& quantiles, Seconds part);

@@ -49,6 +49,15 @@ Tree tree_of(const StepTotals& t) {
           {"processor_s", seconds(t.parts[4])}};
 }
 
+Tree host_tree(const HostRoom& h) {
+  const std::int64_t capacity = h.use.capacity.value;
+  return {{"used_bytes", h.use.memory.value},
+          {"capacity_bytes", capacity > 0 ? Tree(capacity) : Tree(nullptr)},
+          {"mapped", h.mapped},
+          {"cache_bytes_per_token", h.bytes_per_token.value},
+          {"cache_bytes_needed", h.needed.value}};
+}
+
 Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {
   Tree stages = Tree::array();
   for (const StageRoom& s : c.stages) {
@@ -69,12 +78,14 @@ Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {
       stages.back()["state_bytes_per_sequence"] = s.state_bytes.value;
     }
   }
-  return {{"tokens", c.tokens},
-          {"blocks", c.blocks},
-          {"block_size_tokens", limits.block_size},
-          {"max_model_len_tokens", limits.max_context},
-          {"max_concurrency", c.concurrency(limits)},
-          {"stages", std::move(stages)}};
+  Tree out = {{"tokens", c.tokens},
+              {"blocks", c.blocks},
+              {"block_size_tokens", limits.block_size},
+              {"max_model_len_tokens", limits.max_context},
+              {"max_concurrency", c.concurrency(limits)},
+              {"stages", std::move(stages)}};
+  if (c.host) out["host"] = host_tree(*c.host);
+  return out;
 }
 
 /// What replicas of a pool have done.
@@ -160,6 +171,7 @@ Tree room_tree(const ServingReport& r) {
               {"replicas", r.replicas},
               {"fits", r.fits},
               {"kv_cache", tree_of(r.capacity, r.limits)}};
+  if (!r.fits) out["cures"] = r.cures;
   if (!r.pools.empty()) out["pools"] = pools_tree(r);
   return out;
 }

@@ -42,6 +42,16 @@ double rate_per_device(const ServingReport& r) {
   return r.max_rate->rate_per_s * r.turns() / static_cast<double>(r.devices);
 }
 
+/// Without a share that is asked for there is no verdict.
+Line attainment_line(const ServingReport& r, int width) {
+  const Attainment& a = r.summary.all.attainment;
+  const std::string good = fmt::format("{} of requests are good", human_percent(a.share(a.good)));
+  if (r.slo.attainment == 0) return {{pad_right("SLO", width)}, {good}};
+  const bool yes = r.attains();
+  return {{pad_right(yes ? "SLO MET" : "SLO MISSED", width), yes ? Ink::kGood : Ink::kBad},
+          {fmt::format("{}, {} are asked for", good, human_percent(r.slo.attainment))}};
+}
+
 std::string max_rate_words(const ServingReport& r) {
   const MaxRate& m = *r.max_rate;
   if (m.rate_per_s == 0) {
@@ -70,14 +80,8 @@ std::vector<Line> objective_lines(const ServingReport& r, int width) {
   const auto labelled = [width](const std::string& label, const std::string& text) {
     return Line{{pad_right(label, width)}, {text}};
   };
-  const Attainment& a = r.summary.all.attainment;
-  const std::string good =
-      fmt::format("{} of requests are good, {} are asked for", human_percent(a.share(a.good)),
-                  human_percent(r.slo.attainment));
-  const bool yes = r.attains();
   std::vector<Line> out = {
-      {{pad_right(yes ? "SLO MET" : "SLO MISSED", width), yes ? Ink::kGood : Ink::kBad}, {good}},
-      labelled("", missed_words(r)),
+      attainment_line(r, width), labelled("", missed_words(r)),
       labelled("goodput",
                fmt::format("{:.3g} requests per second, {:.3g} per device", r.summary.goodput_per_s,
                            r.summary.goodput_per_s_per_device))};
@@ -99,7 +103,7 @@ JsonTree objectives_json(const ServingReport& r) {
   }
   JsonTree out = {{"limits", std::move(limits)},
                   {"attainment_asked", r.slo.attainment},
-                  {"attained", r.attains()}};
+                  {"attained", r.slo.attainment > 0 ? JsonTree(r.attains()) : JsonTree(nullptr)}};
   add_attainment(out, a);
   out["missed"] = std::move(missed);
   out["goodput_requests_per_s"] = r.summary.goodput_per_s;

@@ -10,106 +10,18 @@
 namespace plait {
 namespace {
 
-constexpr int kServingLabel = 14;  // columns of the labels on the left
 constexpr std::string_view kPartNames[] = {"memory bandwidth", "compute", "communication",
                                            "kernel launches", "the processor"};
 
 constexpr double kWorthSaying = 0.005;  // of a step, for what most machines do not do at all
 
-Line labelled(const std::string& label, const std::string& text, Ink ink = Ink::kPlain) {
-  return {{pad_right(label, kServingLabel)}, {text, ink}};
-}
-
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::vector<Line> header(const ServingReport& r) {
   return {{{r.run.scenario, Ink::kBold}, {"  " + r.model + " on " + r.cluster}},
-          labelled("layout", r.layout),
+          serving_line("layout", r.layout),
           {}};
 }
-
-std::string cache_words(const CacheCapacity& c, const EngineLimits& limits) {
-  const StageRoom& room = c.stages[c.tightest];
-  if (room.state_bytes.value == 0) {
-    return fmt::format("GPU KV cache size: {} tokens ({}, {} per token and device)",
-                       human_count(c.tokens), human_bytes(room.bytes_per_token.value * c.tokens),
-                       human_bytes(room.bytes_per_token.value));
-  }
-  return fmt::format(
-      "{} blocks of {} tokens, or a state, of one layer ({}); {} per token and {} "
-      "per sequence and device",
-      human_count(c.blocks), human_count(limits.block_size), human_bytes(room.cache.value),
-      human_bytes(room.bytes_per_token.value), human_bytes(room.state_bytes.value));
-}
-
-/// The pool that is stated has no room, though a sequence has.
-bool is_too_large_a_pool(const CacheCapacity& c, const EngineLimits& limits) {
-  return limits.cache_tokens > c.tokens && c.tokens >= limits.max_context;
-}
-
-/// What makes room; whose fields they are, the scenario's or a pool's, is above.
-std::string cures_words(const CacheCapacity& c, const EngineLimits& limits,
-                        const std::string& release) {
-  if (is_too_large_a_pool(c, limits)) {
-    return fmt::format(
-        "kv_cache_tokens of {} or less, or none, takes what there is; narrower "
-        "weights or a larger tp or pp leave room for more",
-        c.tokens);
-  }
-  if (c.lacks_by_choice(limits)) {
-    return fmt::format(
-        "a kv_cache_tokens of {} or more takes them (memory leaves room for {} tokens), or "
-        "max_model_len = {} shorter requests",
-        limits.max_context, human_count(c.room), c.tokens);
-  }
-  const std::string shorter =
-      c.tokens == 0 ? "" : fmt::format("; max_model_len = {} takes shorter requests", c.tokens);
-  if (limits.engine == ServingEngine::kLlamaCpp) {
-    return "serving.layers.gpu_layers = -1 keeps on devices what fits, host_experts = -1 experts "
-           "(--n-cpu-moe); a smaller kv_cache_tokens or max_model_len, or a narrower kv_cache, "
-           "takes less" +
-           shorter;
-  }
-  const std::string own =
-      release.empty() ? "" : fmt::format(" (the model is published with {})", release);
-  return "a larger tp or pp shares weights among more devices; serving.weights, "
-         "serving.expert_weights and serving.products make them narrower" +
-         own + shorter;
-}
-
-std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& limits, bool fits,
-                                 const std::string& release) {
-  const std::string used = fmt::format("{} of weights, activations and process",
-                                       human_bytes(c.stages[c.tightest].use.bytes().value));
-  if (!fits) {
-    return {{{"DOES NOT FIT  ", Ink::kBad}, {lacking_words(c, limits, used + " leave room")}},
-            labelled("", cures_words(c, limits, release))};
-  }
-  return {{{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
-          labelled("cache", cache_words(c, limits)),
-          labelled("", fmt::format("Maximum concurrency for {} tokens per request: {:.2f}x",
-                                   human_count(limits.max_context), c.concurrency(limits)))};
-}
-
-}  // namespace
-
-std::vector<Line> capacity_lines(const ServingReport& r) {
-  if (r.pools.empty()) return capacity_lines(r.capacity, r.limits, r.fits, r.narrower_release);
-  std::vector<Line> out;
-  for (const PoolReport& p : r.pools) {
-    if (!out.empty()) out.emplace_back();
-    out.push_back(labelled(
-        p.name,
-        fmt::format("{} of {} on {}",
-                    p.replicas == 1 ? "an instance" : human_count(p.replicas) + " instances",
-                    p.instance, human_plural(p.devices, "device")),
-        Ink::kBold));
-    append(out, capacity_lines(p.capacity, p.limits, p.fits, r.narrower_release));
-  }
-  return out;
-}
-
-namespace {
 
 /// What is sent between the pools, and which of them, or whether for that, requests wait.
 std::vector<Line> handover_lines(const ServingReport& r) {
@@ -117,12 +29,12 @@ std::vector<Line> handover_lines(const ServingReport& r) {
   const HandoverSummary& h = *r.handovers;
   const double each =
       h.transfers > 0 ? static_cast<double>(h.bytes.value) / static_cast<double>(h.transfers) : 0;
-  return {labelled("transfers", fmt::format("{} of {} on average, {} each, 99 % within {}",
-                                            human_count(h.transfers),
-                                            human_bytes(static_cast<std::int64_t>(each)),
-                                            time_of(h.transfer, h.transfer.mean),
-                                            time_of(h.transfer, h.transfer.p99))),
-          labelled(
+  return {serving_line("transfers", fmt::format("{} of {} on average, {} each, 99 % within {}",
+                                                human_count(h.transfers),
+                                                human_bytes(static_cast<std::int64_t>(each)),
+                                                time_of(h.transfer, h.transfer.mean),
+                                                time_of(h.transfer, h.transfer.p99))),
+          serving_line(
               "bottleneck",
               fmt::format("{}: requests wait {} for a step of prefill, {} for the transfer, {} for "
                           "room and a step of decode",
@@ -144,27 +56,28 @@ std::vector<Line> rate_lines(const ServingReport& r) {
   const ServiceSummary& s = r.summary;
   std::vector<Line> out = {
       {},
-      labelled("requests", fmt::format("{} in {}, {:.3g} per second, {} preemptions",
-                                       human_count(s.all.requests), human_time(s.makespan.value),
-                                       s.requests_per_s, human_count(s.all.preemptions))),
-      labelled("output", output_words(s), Ink::kBold),
-      labelled("all tokens", human_rate(s.tokens_per_s) + " tokens/s with prompts")};
+      serving_line("requests",
+                   fmt::format("{} in {}, {:.3g} per second, {} preemptions",
+                               human_count(s.all.requests), human_time(s.makespan.value),
+                               s.requests_per_s, human_count(s.all.preemptions))),
+      serving_line("output", output_words(s), Ink::kBold),
+      serving_line("all tokens", human_rate(s.tokens_per_s) + " tokens/s with prompts")};
   if (const double price = r.price_per_million_output_tokens(); price > 0) {
-    out.push_back(labelled("price", fmt::format("{:.4g} per 1e6 tokens of output", price)));
+    out.push_back(serving_line("price", fmt::format("{:.4g} per 1e6 tokens of output", price)));
   }
   if (r.caches_prefixes()) {
-    out.push_back(labelled(
+    out.push_back(serving_line(
         "prefix cache",
         fmt::format("hit rate {}: {} of {} tokens of prompts", human_percent(s.all.hit_rate()),
                     human_count(s.all.found_tokens), human_count(s.all.prompt_tokens))));
   }
   if (r.speculation.any()) {
     const GuessTotals& g = r.service.guessed;
-    out.push_back(
-        labelled("guesses",
-                 fmt::format("mean acceptance length {:.2f} tokens of {}, {} of "
-                             "guesses are right",
-                             g.mean_length(), r.speculation.tokens + 1, human_percent(g.rate()))));
+    out.push_back(serving_line(
+        "guesses",
+        fmt::format("mean acceptance length {:.2f} tokens of {}, {} of "
+                    "guesses are right",
+                    g.mean_length(), r.speculation.tokens + 1, human_percent(g.rate()))));
   }
   return out;
 }
@@ -203,7 +116,7 @@ std::string kind_title(const KindSummary& k, bool prefix_caching, const Slo& slo
 
 /// "8,201 steps of 5.4 tokens, 14.2 ms each and 180 us of the host", and what of it is what.
 std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
-  if (t.steps == 0) return {labelled(name, "no steps")};
+  if (t.steps == 0) return {serving_line(name, "no steps")};
   const auto steps = static_cast<double>(t.steps);
   TotalTime sum;
   for (const TotalTime p : t.parts) sum += p;
@@ -214,12 +127,12 @@ std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
     parts += fmt::format("{}{} {}", p == 0 ? "" : ", ", kPartNames[p], human_percent(share, 0));
   }
   const std::string tokens = fmt::format("{:.4g}", static_cast<double>(t.tokens) / steps);
-  return {labelled(name, fmt::format("{} of {} {}, {} each and {} of the host",
-                                     human_plural(t.steps, "step"), tokens,
-                                     tokens == "1" ? "token" : "tokens",
-                                     human_time(to_seconds(t.time).value / steps),
-                                     human_time(to_seconds(t.host).value / steps))),
-          labelled("", parts)};
+  return {serving_line(name, fmt::format("{} of {} {}, {} each and {} of the host",
+                                         human_plural(t.steps, "step"), tokens,
+                                         tokens == "1" ? "token" : "tokens",
+                                         human_time(to_seconds(t.time).value / steps),
+                                         human_time(to_seconds(t.host).value / steps))),
+          serving_line("", parts)};
 }
 
 std::string use_words(double busy, const PoolUse& use, const CacheCapacity& capacity) {
@@ -236,34 +149,26 @@ std::vector<Line> step_lines(const ServingReport& r) {
   if (!r.handovers) {
     append(out, step_line("generation", s.decode));
     append(out, step_line("with prompts", s.prefill));
-    out.push_back(labelled("bound by", bound_of(s.decode) + " (generation)"));
-    out.push_back(labelled("in use", use_words(r.summary.devices_busy, s, r.capacity)));
+    out.push_back(serving_line("bound by", bound_of(s.decode) + " (generation)"));
+    out.push_back(serving_line("in use", use_words(r.summary.devices_busy, s, r.capacity)));
     return out;
   }
   append(out, step_line("prefill", s.prefill_pool->prefill));
   append(out, step_line("decode", s.decode));
   if (s.prefill.steps > 0) append(out, step_line("recomputed", s.prefill));
   out.push_back(
-      labelled("bound by", fmt::format("{} (prefill), {} (decode)",
-                                       bound_of(s.prefill_pool->prefill), bound_of(s.decode))));
-  out.push_back(labelled(
+      serving_line("bound by", fmt::format("{} (prefill), {} (decode)",
+                                           bound_of(s.prefill_pool->prefill), bound_of(s.decode))));
+  out.push_back(serving_line(
       "prefill", use_words(r.handovers->prefill_busy, *s.prefill_pool, r.pools[0].capacity)));
-  out.push_back(labelled("decode", use_words(r.handovers->decode_busy, s, r.capacity)));
+  out.push_back(serving_line("decode", use_words(r.handovers->decode_busy, s, r.capacity)));
   return out;
 }
 
 }  // namespace
 
-std::string lacking_words(const CacheCapacity& c, const EngineLimits& limits,
-                          const std::string& leaves) {
-  const bool by_choice = c.lacks_by_choice(limits);
-  const std::string has =
-      by_choice ? fmt::format("kv_cache_tokens is {}", human_count(limits.cache_tokens))
-                : fmt::format("{} for {} tokens", leaves, human_count(c.room));
-  if (is_too_large_a_pool(c, limits)) {
-    return fmt::format("{}; kv_cache_tokens asks for {}", has, human_count(limits.cache_tokens));
-  }
-  return fmt::format("{}; a sequence has up to {}", has, human_count(limits.max_context));
+Line serving_line(const std::string& label, const std::string& text, Ink ink) {
+  return {{pad_right(label, kServingLabel)}, {text, ink}};
 }
 
 std::string time_of(const Quantiles& q, Seconds part) {

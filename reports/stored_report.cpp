@@ -109,6 +109,7 @@ void read(const Tree& tree, MemoryReport& m) {
   read(tree, "peak_memory_bytes", m.peak_memory_bytes);
   read(tree, "capacity_bytes", m.capacity_bytes);
   read(tree, "rank", m.rank), read(tree, "stage", m.stage);
+  read(tree, "device", m.device);
   read_items(tree, m);
   read(tree, "largest", m.largest);
   read(tree, "stage_peak_bytes", m.stage_bytes);

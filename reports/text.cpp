@@ -34,7 +34,7 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                  {fmt::format("   {} tokens/s, {} per GPU", human_rate(r.tokens_per_s),
                               human_rate(r.tokens_per_s_per_gpu))}});
   append(out, labelled_lines("TFLOP/s",
-                             fmt::format("{} per GPU for the model, {} with recomputation",
+                             fmt::format("{} per GPU for the model, {} as executed",
                                          human_number(r.model_tflops_per_gpu),
                                          human_number(r.hardware_tflops_per_gpu)),
                              width));
@@ -228,13 +228,16 @@ std::string what_if_text(const std::string& resource) {
   return (rate ? "10 % more " : "10 % less ") + words;
 }
 
+std::string role_words(const std::string& role) {
+  return role == "worker_and_server" ? "worker that serves" : role;
+}
+
 /// "3.1 GB of tensors on a worker, 12.4 GB on a server".
 std::vector<Line> role_lines(const MemoryReport& m) {
   if (m.roles.empty()) return {};
   std::vector<std::string> parts;
   for (const auto& [role, bytes] : m.roles) {
-    const std::string who = role == "worker_and_server" ? "worker that serves" : role;
-    parts.push_back(fmt::format("{} on a {}", human_bytes(bytes), who));
+    parts.push_back(fmt::format("{} on a {}", human_bytes(bytes), role_words(role)));
   }
   return {{{std::string(kLabel, ' ')}, {fmt::format("tensors: {}", fmt::join(parts, ", "))}}};
 }
@@ -250,10 +253,20 @@ std::vector<Line> host_lines(const MemoryReport& m) {
   return {{{std::string(kLabel, ' ')}, {std::move(text), ink}}};
 }
 
+/// "on each rank"; where they are not alike "on the fullest rank, 3 (stage 1, a100-80-sxm)".
+std::string where_fullest(const MemoryReport& m) {
+  std::vector<std::string> what;
+  if (m.stage_bytes.size() > 1) what.push_back(fmt::format("stage {}", m.stage));
+  const auto fullest =
+      std::ranges::max_element(m.roles, {}, [](const auto& r) { return r.second; });
+  if (m.roles.size() > 1) what.push_back("a " + role_words(fullest->first));
+  if (!m.device.empty()) what.push_back(m.device);
+  if (what.empty()) return "on each rank";
+  return fmt::format("on the fullest rank, {} ({})", m.rank, fmt::join(what, ", "));
+}
+
 std::vector<Line> verdict_lines(const MemoryReport& m) {
-  const std::string where = m.stage_bytes.size() > 1
-                                ? fmt::format("on the fullest rank, {} (stage {})", m.rank, m.stage)
-                                : "on each rank";
+  const std::string where = where_fullest(m);
   const std::string used = human_bytes(m.peak_memory_bytes), room = human_bytes(m.capacity_bytes);
   if (m.fits) {
     const double free = static_cast<double>(m.free_bytes()) /

@@ -15,10 +15,11 @@ namespace {
 constexpr std::size_t kMostCombinations = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& text, const std::string& problem) {
-  throw InputError({.code = "G004",
-                    .problem = fmt::format("-L {}: {}", text, problem),
-                    .expected = "path=a,b,c or a range lo-hi, lo-hi+step, lo-hi*factor",
-                    .cure = "for example -L strategy.tp=1,2,4,8 or -L strategy.tp=1-8*2"});
+  throw InputError(
+      {.code = "G004",
+       .problem = fmt::format("-L {}: {}", text, problem),
+       .expected = "path=a,b,c or a range lo-hi, lo-hi+step, lo-hi*factor, with a unit behind it",
+       .cure = "for example -L strategy.tp=1,2,4,8 or -L strategy.tp=1-8*2"});
 }
 
 /// Pieces between commas that stand outside of quotes and brackets.
@@ -39,9 +40,11 @@ std::vector<std::string> split_values(const std::string& text) {
   return out;
 }
 
-/// Appends the values that `value` stands for: itself, or the numbers of a range.
+/// Appends the values that `value` stands for: itself, or the numbers of a range, each with the
+/// unit behind it.
 void expand(const std::string& text, const std::string& value, std::vector<std::string>& out) {
-  static const std::regex kRange(R"((\d{1,12})-(\d{1,12})(?:([+*])(\d{1,12}))?)");
+  static const std::regex kRange(
+      R"((\d{1,12})-(\d{1,12})(?:([+*])(\d{1,12}))?(\s*[A-Za-z][A-Za-z/%]*)?)");
   std::smatch m;
   if (!std::regex_match(value, m, kRange)) {
     out.push_back(value);
@@ -56,7 +59,7 @@ void expand(const std::string& text, const std::string& value, std::vector<std::
   }
   for (std::int64_t v = lo; v <= hi; v = factor ? v * step : v + step) {
     if (out.size() >= kMostCombinations) refuse(text, "more than a million values");
-    out.push_back(fmt::format("{}", v));
+    out.push_back(fmt::format("{}{}", v, m.str(5)));
     if (factor && v > hi / step) break;
   }
 }

@@ -115,7 +115,11 @@ IdleRules of_pipeline(const IdleFacts& f) {
 IdleRules of_recomputation(const IdleFacts& f) {
   const RecomputeOptions& r = f.part.recompute;
   const bool attends = has_part(f.s.model, "*a");
+  const std::int64_t layers = f.s.model.layers;
   return {
+      {"strategy.recompute.layers", r.layers > layers,
+       "it is more than the model has, and all are recomputed without it"},
+      {"strategy.recompute", r.every > layers, "every is more than the model has layers"},
       {"strategy.recompute", r.kind == Recompute::kSelective && !attends, kNoAttention},
       {"strategy.recompute.head", r.head && r.kind != Recompute::kFull, "kind is not \"full\""},
       {"strategy.recompute.unread", r.unread && r.kind != Recompute::kOps, "kind is not \"ops\""},
@@ -271,6 +275,27 @@ bool says_itself(const Json& root, const std::vector<std::string>& filled_in,
   });
 }
 
+namespace {
+
+/// A skew of more than the busiest rank can have.
+std::vector<std::string> excessive_skew(const Json& root, const std::vector<std::string>& filled_in,
+                                        const Scenario& s) {
+  const Model& m = s.model;
+  const Workload& w = s.workload;
+  const std::int64_t ranks = s.strategy.mesh.size_of(s.strategy.axes_of_experts());
+  if (s.serving || m.experts == 0 || w.capacity_factor > 0 || ranks == 1) return {};
+  const double all = static_cast<double>(m.experts) /
+                     static_cast<double>(std::max<std::int64_t>(1, m.experts_per_token));
+  const double most = std::min(static_cast<double>(ranks), all);
+  if (w.expert_skew <= most || !says_itself(root, filled_in, "workload.expert_skew")) return {};
+  return {fmt::format(
+      "W001: workload.expert_skew counts as {:g}: with that the busiest of {} ranks has all tokens "
+      "that {} experts of {} can have",
+      most, ranks, m.experts_per_token, m.experts)};
+}
+
+}  // namespace
+
 std::vector<std::string> idle_fields(const Json& root, const std::vector<std::string>& filled_in,
                                      const ScenarioParts& parts, const Scenario& scenario) {
   std::vector<std::string> warnings;
@@ -279,6 +304,7 @@ std::vector<std::string> idle_fields(const Json& root, const std::vector<std::st
     if (!rule.idle || !says_itself(root, filled_in, rule.path)) continue;
     warnings.push_back(fmt::format("W001: {} has no effect: {}", rule.path, rule.reason));
   }
+  for (std::string& w : excessive_skew(root, filled_in, scenario)) warnings.push_back(std::move(w));
   return warnings;
 }
 

@@ -9,6 +9,7 @@
 #include "core/spelling.h"
 #include "core/units.h"
 #include "model/presets.h"
+#include "plan/schedule.h"
 #include "plan/strategies/stage_tp.h"
 #include "scenarios/file_kind.h"
 #include "scenarios/framework.h"
@@ -196,8 +197,18 @@ void resolve_weights(const Json& root, const HfQuantization& checkpoint, Scenari
                      out.warnings);
 }
 
+/// Where the schedule has one number of chunks, that is meant without one.
+void resolve_chunks(const Json& root, PipelineOptions& pipeline) {
+  const ScheduleKind& kind = kind_of(pipeline.schedule);
+  const bool only = kind.fewest_chunks == kind.most_chunks;
+  if (only && root.find_path("strategy.pipeline.chunks") == nullptr) {
+    pipeline.chunks = kind.fewest_chunks;
+  }
+}
+
 /// How the work is split, and where the ranks run.
-void resolve_layout(ScenarioParts& parts, Scenario& out) {
+void resolve_layout(const Json& root, ScenarioParts& parts, Scenario& out) {
+  resolve_chunks(root, parts.strategy.pipeline);
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
   Placement placement = resolve_placement(
       parts.placement, out.strategy.mesh, out.cluster.devices_per_node,
@@ -230,7 +241,7 @@ void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& 
   const bool pads = out.serving || out.workload.precision.narrows();
   if (!pads) out.kernels.expert_padding = Fusion::kFused;  // rows of products in 8 bits
   out.memory = parts.memory;
-  resolve_layout(parts, out);
+  resolve_layout(root, parts, out);
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
   resolve_host(root.find("host"), filled_in, out.cluster, out.host);

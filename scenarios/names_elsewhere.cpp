@@ -293,6 +293,17 @@ std::string value_meant(const std::string& path, const Json& root) {
   return "";
 }
 
+/// Of engines' options that a model is served with: adapters, and formats of weights.
+std::string name_in_serving(const std::string& path) {
+  if (path.starts_with("serving.") && path.find("lora") != std::string::npos) {
+    return "remove it: adapters are not described in serving. Served merged into its weights, a "
+           "model takes the same time and memory as without";
+  }
+  return path == "serving.quantization"
+             ? "did you mean serving.products (fp8, nvfp4), or serving.weights=int4 (awq, gptq)?"
+             : "";
+}
+
 /// A field of just this name in another section, and not of the one that the word stands in, is
 /// likelier to be meant: "dtype" of serving.
 bool is_known_elsewhere(std::string_view word, const std::string& path, const InputError& error) {
@@ -307,8 +318,10 @@ InputError with_field_meant(const InputError& error, const Json& root) {
   InputError::Text text = error.text();
   std::string meant;
   if (text.code == "F001" || text.code == "F005") {
+    meant = name_in_serving(text.where.path);
     const std::string word = text.where.path.substr(text.where.path.rfind('.') + 1);
-    if (!is_known_elsewhere(word, text.where.path, error)) meant = field_meant(word);
+    if (meant.empty() && !is_known_elsewhere(word, text.where.path, error))
+      meant = field_meant(word);
   } else if (text.code == "F003" || text.code == "F004") {
     meant = value_meant(text.where.path, root);
   }

@@ -87,8 +87,10 @@ class Neighbours {
     const PipelineOptions& now = s_.pipeline;
     for (const Schedule one : {Schedule::k1f1b, Schedule::kZbH1, Schedule::kInterleaved}) {
       if (one == now.schedule) continue;
-      add("schedule", {{"strategy.pipeline.schedule", std::string(name_of(one))},
-                       set("strategy.pipeline.chunks", kind_of(one).fewest_chunks)});
+      std::vector<Override> sets = {{"strategy.pipeline.schedule", std::string(name_of(one))}};
+      const std::int64_t chunks = kind_of(one).fewest_chunks;
+      if (chunks != now.chunks) sets.push_back(set("strategy.pipeline.chunks", chunks));
+      add("schedule", std::move(sets));
     }
     if (now.schedule != Schedule::kInterleaved) return;
     resize("schedule", "strategy.pipeline.chunks", now.chunks, 2);

@@ -6,25 +6,6 @@
 namespace plait {
 namespace {
 
-/// Layers of the stage whose keys and values are in its device's memory.
-KeptLayers layers_on(const ServedModel& s, std::size_t stage) {
-  const LayerMap& map = s.layout.map;
-  KeptLayers out{.all = 0, .windowed = 0, .window = s.model.attention_window};
-  if (map.cache_on_host) return out;
-  for (std::size_t l = 0; l < map.layers.size(); ++l) {
-    const LayerPlace& p = map.layers[l];
-    if (p.stage != static_cast<std::int32_t>(stage) || p.residence == Residence::kProcessor) {
-      continue;
-    }
-    const auto layer = static_cast<std::int64_t>(l);
-    const Mixer mixer = s.model.parts_of(layer).mixer;
-    if (mixer == Mixer::kNone) continue;
-    const bool attends = mixer == Mixer::kAttention;
-    ++(!attends ? out.states : s.model.has_window(layer) ? out.windowed : out.all);
-  }
-  return out;
-}
-
 StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
                   const EngineLimits& limits, const FrameworkMemory& framework,
                   const std::optional<Drafter>& drafter) {
@@ -35,7 +16,7 @@ StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
   const Bytes usable(static_cast<std::int64_t>(memory * limits.memory_utilization));
   room.cache = std::max(usable - room.use.bytes(), Bytes(0));
   const std::int64_t tp = s.layout.mesh[Axis::kTp];
-  room.kept = layers_on(s, stage);
+  room.kept = kept_layers(s, stage, false);
   const Bytes token = kv_bytes_per_token(s.model, s.precision, tp);
   const Bytes state = state_bytes_per_sequence(s.model, s.precision, tp);
   room.bytes_per_token = token * (room.kept.all + room.kept.windowed);
@@ -78,6 +59,18 @@ double longest_in(std::int64_t tokens, const KeptLayers& kept, const EngineLimit
                   : std::numeric_limits<double>::infinity();
 }
 
+/// Keys and values of the processor's layers have room for no more tokens than the devices'.
+void limit_by_host(CacheCapacity& c, const ServedModel& s, const Plan& plan,
+                   const EngineLimits& limits) {
+  c.host = host_room(s, plan, limits, limits.cache_tokens > 0 ? pooled(limits) : 1);
+  if (!c.host || c.host->use.capacity.value == 0) return;
+  const bool caches = c.host->kept.layers() > 0;
+  if (caches && c.host->tokens < c.tokens) {
+    c.tokens = c.host->tokens, c.host_decides = true;
+    c.kept = c.host->kept.differ() ? c.host->kept : KeptLayers{};
+  }
+}
+
 }  // namespace
 
 double CacheCapacity::concurrency(const EngineLimits& limits) const {
@@ -86,11 +79,16 @@ double CacheCapacity::concurrency(const EngineLimits& limits) const {
   return each > 0 ? static_cast<double>(blocks) / static_cast<double>(each) : 0;
 }
 
+bool CacheCapacity::lacks_host_memory() const {
+  return host && host->is_short() && (!host->mapped || host->needed > host->use.capacity);
+}
+
 bool CacheCapacity::lacks_by_choice(const EngineLimits& limits) const {
   return !holds(limits) && tokens < limits.max_context && room >= limits.max_context;
 }
 
 bool CacheCapacity::holds(const EngineLimits& limits, std::int64_t sequences) const {
+  if (lacks_host_memory()) return false;
   if (limits.cache_tokens > 0) sequences = pooled(limits);
   if (!kept.differ()) return tokens >= sequences * limits.max_context;
   return blocks >=
@@ -125,7 +123,6 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
   const Plan plan =
       make_serving_plan(s.model, largest_step(limits), s.precision, s.layout, /*cache_tokens=*/1);
   CacheCapacity out;
-  // Where no device holds any of the cache, host memory does, which is not counted here.
   out.tokens = std::numeric_limits<std::int64_t>::max();
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     out.stages.push_back(room_on(s, plan, stage, limits, framework, drafter));
@@ -142,6 +139,7 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
   if (out.tokens == std::numeric_limits<std::int64_t>::max()) {
     out.tokens = limits.max_sequences * limits.max_context;
   }
+  limit_by_host(out, s, plan, limits);
   out.blocks = out.tokens / limits.block_size * out.kept.layers();
   out.room = out.tokens;
   limit(out, limits);

@@ -14,11 +14,16 @@
 // HybridAttentionMambaModelConfig.verify_and_update_config):
 //   block = max(block_size, 16 ceil(state / (16 bytes of a token in a layer)))
 // Without attention a block is one state, for a sequence of any length.
+//
+// Layers of the processor keep theirs in host memory, which may have less room than the devices
+// (serving/host_room.h).
 
+#include <optional>
 #include <vector>
 
 #include "costmodel/stage_use.h"
 #include "serving/drafter.h"
+#include "serving/host_room.h"
 #include "serving/kept_layers.h"
 #include "serving/step_costs.h"
 
@@ -36,12 +41,16 @@ struct StageRoom {
 
 struct CacheCapacity {
   std::vector<StageRoom> stages;
+  std::optional<HostRoom> host;  // where some of the model is not on devices
+  bool host_decides = false;     // has room for fewer tokens than any stage
   std::int64_t blocks = 0, tokens = 0;
   std::int64_t room = 0;     // tokens that memory leaves room for, whatever cache_tokens states
   KeptLayers kept;           // of the stage with the least room
   std::size_t tightest = 0;  // which that is: with states, for the longest sequences
   /// vLLM's "Maximum concurrency for max_context tokens per request".
   double concurrency(const EngineLimits& limits) const;
+  /// Host memory has no room for what must be in it.
+  bool lacks_host_memory() const;
   /// The pool that is stated is too small for a sequence of max_context tokens, and memory is not.
   bool lacks_by_choice(const EngineLimits& limits) const;
   /// So many sequences of max_context tokens have room at a time; or all that a stated pool

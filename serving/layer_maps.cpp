@@ -59,6 +59,7 @@ LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n, bo
 bool fits(ServedModel s, const LayerMap& map, const EngineLimits& limits,
           const FrameworkMemory& framework) {
   s.layout.map = map;
+  s.costs.machine.processor.memory = Bytes(0);  // devices are asked: host memory takes the rest
   const CacheCapacity c = cache_capacity(s, limits, framework);
   const auto full = [](const StageRoom& room) { return room.cache.value <= 0; };
   return std::ranges::none_of(c.stages, full) && c.holds(limits, limits.max_sequences);

@@ -24,6 +24,8 @@ struct ServedModel {
   CostModel costs;
   std::vector<std::int64_t> placement;  // device of each rank; empty: rank r on device r
   bool graphs = true;                   // steps that only generate are padded
+  /// Weights in host memory are pages of the mapped file (llama.cpp), not read into it.
+  bool mapped_weights = false;
 };
 
 /// vLLM's capture sizes (vllm/config/compilation.py): 1, 2, 4, then multiples of 8, from 256 on of

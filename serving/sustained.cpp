@@ -8,10 +8,11 @@
 namespace plait {
 namespace {
 
-constexpr double kLeft = 0.05;  // of what arrives, that may stay unanswered
+constexpr double kTold = 0.01;  // of a rate: what the answer is told apart by
 
+/// Standing: what is unanswered does not grow, but is more than what is under way where none waits.
 /// Behind: more stays unanswered than the draw explains.
-enum class Verdict : std::uint8_t { kHeld, kMissed, kBehind, kTooShort };
+enum class Verdict : std::uint8_t { kHeld, kStanding, kMissed, kBehind, kTooShort };
 
 /// Of conversations, one request each by default.
 struct Course {
@@ -53,18 +54,22 @@ Course course_of(const std::vector<Request>& requests, const Service& service) {
   return out;
 }
 
-/// Whether requests are answered as they come, in the second half of the window.
-Verdict keeps_up(const Service& service, Seconds window) {
+/// Whether requests are answered as they come, in the second half of the window. `under_way`: so
+/// many are in the mean where none waits for others.
+Verdict keeps_up(const Service& service, Seconds window, double under_way) {
   const SimTime begin = service.requests.front().arrival;
   const SimTime end = begin + to_sim_time(window), middle = begin + to_sim_time(window / 2);
-  double came = 0, went = 0;
+  double came = 0, went = 0, left = 0;
   for (const Served& s : service.requests) {
     came += s.arrival > middle && s.arrival <= end ? 1 : 0;
     went += s.finish > middle && s.finish <= end ? 1 : 0;
+    left += s.arrival <= end && s.finish > end ? 1 : 0;
   }
-  if (came - went <= kLeft * came) return Verdict::kHeld;
-  const double chance = 3 * std::sqrt(came);  // three standard deviations of so many arrivals
-  return came - went > chance ? Verdict::kBehind : Verdict::kTooShort;
+  // What came and not went is the difference of two counts under way, each Poisson's.
+  const double chance = std::max(1.0, std::sqrt(2 * under_way));
+  if (came - went > 3 * chance) return Verdict::kBehind;
+  if (came - went > chance || chance > kTold * came) return Verdict::kTooShort;
+  return left > under_way + 3 * std::sqrt(under_way) ? Verdict::kStanding : Verdict::kHeld;
 }
 
 bool attains(const std::vector<Request>& requests, const Service& service, const Slo& slo) {
@@ -80,10 +85,10 @@ Verdict judged(const std::vector<Request>& requests, const Service& service, con
   if (!attains(requests, service, slo)) return Verdict::kMissed;
   const Course course = course_of(requests, service);
   const double generate = load.rate_per_s * course.generating.value;  // at a time
-  if (generate > static_cast<double>(places) * (1 + kLeft)) return Verdict::kMissed;
+  if (generate > static_cast<double>(places) * (1 + kTold)) return Verdict::kMissed;
   const Seconds takes = course.wait + course.answered;
   if (course.window < takes * kWindows) return Verdict::kTooShort;
-  return keeps_up(service, course.window);
+  return keeps_up(service, course.window, load.rate_per_s * takes.value);
 }
 
 }  // namespace
@@ -93,18 +98,20 @@ Sustained sustains(Load load, const Slo& slo, std::int64_t places,
   const double answer = mean_answer(load) + 32;  // tokens, and as much as a request takes besides
   const std::int64_t most = std::min(
       kMostRequests, static_cast<std::int64_t>(static_cast<double>(kMostAnswered) / answer));
-  for (bool was_behind = false;;) {
+  for (Verdict before = Verdict::kTooShort;;) {
     const std::vector<Request> requests = draw_requests(load);
     const Verdict verdict = judged(requests, serve(requests, load), load, slo, places);
-    if (verdict == Verdict::kHeld) return {.held = true, .count = load.count};
-    const bool behind = verdict == Verdict::kBehind, last = load.count >= most;
     // Arrivals come in bursts, which the next ones make up for: a machine that is too slow stays
-    // behind.
-    if (verdict == Verdict::kMissed || (behind && (was_behind || last))) {
+    // behind, and a queue that chance left as long as it was grows.
+    const bool last = load.count >= most, again = verdict == before || last;
+    if (verdict == Verdict::kHeld || (verdict == Verdict::kStanding && again)) {
+      return {.held = true, .count = load.count};
+    }
+    if (verdict == Verdict::kMissed || (verdict == Verdict::kBehind && again)) {
       return {.count = load.count};
     }
     if (last) return {.undecided = true, .count = load.count};
-    was_behind = behind;
+    before = verdict;
     load.count = std::min(2 * load.count, most);
   }
 }

@@ -4,11 +4,15 @@
 // the load is drawn with twice as many requests until it is long enough, or one of these says no:
 //   too many requests miss a limit (more of them would not miss less),
 //   rate * (mean time from first token to last) > places    (Little 1961: so many would generate),
-//   what is unanswered grows from the middle of the arrivals to their end by more than a
-//   twentieth of what came then, and by more than chance explains, in two loads of which the second
-//   is twice the first: a burst at the end of one is in the middle of the other.
-// Long enough: arrivals last kWindows times what a conversation takes, from the wait of those who
-// came first to its last token.
+//   what is unanswered grows from the middle of the arrivals to their end by more than chance
+//   explains, in two loads of which the second is twice the first: a burst at the end of one is in
+//   the middle of the other.
+// Chance: of n = rate takes that are under way, takes being what a conversation takes from the wait
+// of those who came first to its last token, the difference of two counts has the standard
+// deviation sqrt(2 n); three are more than it explains.
+// Long enough: arrivals last kWindows times what a conversation takes; one such deviation is at
+// most 1 % of what came in the second half, and what is unanswered has grown by no more. Where more
+// of it stands than n explains, that is to be so again with twice as many requests.
 
 #include <cstdint>
 #include <functional>

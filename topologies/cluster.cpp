@@ -109,8 +109,12 @@ FlopsPerSecond Device::peak(DType dtype) const {
   text.problem = fmt::format("{} has no {} matrix units", name, name_of(dtype));
   text.where.path = "cluster";
   text.expected = fmt::format("a number format of the device: {}", fmt::join(formats(*this), ", "));
-  text.cure =
-      "choose such a one (workload.precision, serving.weights), or a cluster of other devices";
+  const bool narrow = dtype == DType::kFp8 || dtype == DType::kNvfp4;
+  text.cure = narrow ? "choose such a one in workload.precision.matmul, or serving.products=plain "
+                       "with narrow serving.weights, such as fp8_weights, which are multiplied in "
+                       "serving.dtype; or a cluster of other devices"
+                     : "choose such a one in workload.precision, or serving.dtype; or a cluster of "
+                       "other devices";
   throw InputError(std::move(text));
 }
 

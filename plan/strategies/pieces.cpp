@@ -84,10 +84,17 @@ std::vector<std::int32_t> shared_evenly(std::int64_t layers, std::int64_t pieces
   const std::int64_t first = options.first_stage_layers, last = options.last_stage_layers;
   const auto [sharing, rest] = beside_ends(layers, pieces, options);
   if (!can_share_evenly(layers, pieces, options)) {
+    std::string ends;
+    if (first >= 0) ends += ", " + std::to_string(first) + " of them on the first piece,";
+    if (last >= 0) ends += ", " + std::to_string(last) + " of them on the last,";
+    const std::string left = ends.empty() ? ""
+                                          : ": " + std::to_string(rest) + " are left for " +
+                                                std::to_string(sharing) + " others";
     throw refusal(
         "S030",
-        std::to_string(rest) + " layers cannot be shared evenly by " + std::to_string(sharing) +
-            " pipeline pieces (pp x chunks)",
+        std::to_string(layers) + " layers" + ends + " cannot be shared evenly by " +
+            std::to_string(pieces) + (pieces == 1 ? " pipeline piece" : " pipeline pieces") +
+            " (pp x chunks)" + left,
         "strategy.pipeline",
         "layers - first - last divisible by the pieces between, at least one each",
         "choose pp and chunks that divide the layers, or set "

@@ -86,12 +86,17 @@ void require_schedule(const Draft& d) {
         {"strategy.pipeline.schedule"});
   }
   if (kind.most_chunks > 1 && (p.chunks < kind.fewest_chunks || stages < kind.fewest_stages)) {
-    const std::string path =
-        stages < kind.fewest_stages ? "strategy.pp" : "strategy.pipeline.chunks";
-    throw refusal("S032", "the schedule " + name + " needs at least 2 stages and 2 chunks", path,
-                  kind.most_chunks == 2 ? "chunks = 2 and pp >= 2" : "chunks >= 2 and pp >= 2",
-                  "set " + path + " to 2, or the schedule to \"1f1b\"",
-                  {"strategy.pipeline.schedule"});
+    const bool few = stages < kind.fewest_stages;
+    const std::string path = few ? "strategy.pp" : "strategy.pipeline.chunks";
+    throw refusal(
+        "S032",
+        "the schedule " + name + " needs " + (few || kind.most_chunks > 2 ? "at least " : "") +
+            "2 " + (few ? "stages" : "chunks"),
+        path,
+        few                     ? "pp >= 2"
+        : kind.most_chunks == 2 ? "chunks = 2"
+                                : "chunks >= 2",
+        "set " + path + " to 2, or the schedule to \"1f1b\"", {"strategy.pipeline.schedule"});
   }
   if (stages < kind.fewest_stages) {
     throw refusal("S034", "a zero-bubble schedule needs at least 2 stages",

@@ -89,6 +89,23 @@ class Prices(CommandTest):
         told = self.run_ok("run", HYBRID, "--price", "2", "--set", "workload.micro_batch=1").err
         self.assertEqual(told, "warning: W002: --set workload.micro_batch=1 changes nothing: it is what it was\n")
 
+    def test_a_price_of_any_device_and_prices_that_vary_are_two_answers(self):
+        varied = ["-L", "cluster.price_per_device_hour=2,3"]
+        for command in ("whatif", "compare"):
+            refused = plait(command, HYBRID, *varied, "--price", "2")
+            self.assertEqual(refused.code, 2, refused.out)
+            for word in ("G024", "--price 2", "cluster.price_per_device_hour"):
+                self.assertIn(word, refused.err)
+            self.run_ok(command, HYBRID, *varied, "--price", "h200-sxm=2")
+
+    def test_one_price_of_unlike_devices_is_told_wherever_they_are_compared(self):
+        for command in ("whatif", "compare"):
+            told = self.run_ok(command, HYBRID, *BOTH, "--price", "2").err
+            self.assertIn("W026: h100-sxm and h200-sxm have one price", told)
+            self.assertNotIn("W026", self.run_ok(command, HYBRID, *BOTH, *OF_EACH).err)
+            same = ["-L", "strategy.tp=1,2", "--price", "2"]
+            self.assertNotIn("W026", plait(command, HYBRID, *same).err)
+
 
 if __name__ == "__main__":
     unittest.main()

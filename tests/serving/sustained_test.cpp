@@ -50,7 +50,7 @@ Sustained found(const Load& load, const Slo& slo = nothing_misses(), bool prefil
 // Whatever a request may take, and however few the scenario asks for.
 TEST(Sustained, NoRateAboveTheCapacityIsHeld) {
   for (const bool prefill : {false, true}) {
-    for (const double share : {1.15, 1.4, 2.0, 3.0, 1000.0}) {
+    for (const double share : {1.05, 1.15, 1.4, 2.0, 3.0, 1000.0}) {
       for (const std::int64_t count : {1, 20, 1000}) {
         const Sustained s = found(at(share * kCapacity, count), nothing_misses(), prefill);
         EXPECT_FALSE(s.held) << share << " " << count;

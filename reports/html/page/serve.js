@@ -43,8 +43,8 @@ function objectiveTiles() {
     [k ? ', ' : '', limitNames[key], ' of ', num(at + pointer('limits', key + '_s'), 'time'), ' by ', num(at + pointer('missed', key), 'percent')]);
   const rate = doc.result.max_rate, found = rate?.rate_per_s;
   return [
-    tile(el('span', {class: slo.attained ? 'good' : 'bad'}, slo.attained ? 'SLO met' : 'SLO missed'), num(at + '/attainment', 'percent'),
-         ['of requests are good, ', num(at + '/attainment_asked', 'percent'), ' are asked for; missed: ', ...missed]),
+    tile(el('span', {class: slo.attained === null ? '' : slo.attained ? 'good' : 'bad'}, slo.attained === null ? 'SLO' : slo.attained ? 'SLO met' : 'SLO missed'), num(at + '/attainment', 'percent'),
+         ['of requests are good', ...(slo.attained === null ? [] : [', ', num(at + '/attainment_asked', 'percent'), ' are asked for']), '; missed: ', ...missed]),
     tile('Goodput', [num(at + '/goodput_requests_per_s', 'number'), ' requests/s'], [num(at + '/goodput_requests_per_s_per_device', 'number'), ' per device']),
     rate === undefined ? null
       : found ? tile('Highest rate', [num('/result/max_rate/rate_per_s', 'number'), ' a second'],

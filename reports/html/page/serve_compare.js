@@ -6,7 +6,7 @@ const answersIn = ({c}) => Boolean(c.report?.service);
 /// With objectives the best is who serves most requests a second and device that keep them, of those
 /// of which as many do as are asked for.
 function goodputAnswer(rows) {
-  const goodput = r => r.c.report.service.slo.goodput_requests_per_s_per_device, attained = rows.filter(r => r.c.report.service.slo.attained);
+  const goodput = r => r.c.report.service.slo.goodput_requests_per_s_per_device, attained = rows.filter(r => r.c.report.service.slo.attained !== false);
   const best = (attained.length ? attained : rows).reduce((a, b) => (goodput(b) > goodput(a) ? b : a)), slo = best.at + '/service/slo';
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {class: attained.length ? 'good' : 'bad'}, attained.length ? best.c.label : 'None meets the SLO'),
