@@ -215,8 +215,8 @@ std::vector<Line> labelled_lines(const std::string& label, const std::string& te
 
 Line bar_line(const std::string& name, const std::string& amount, double fraction, int width) {
   const int cells = std::min(40, width - 50);
-  return {{"  " + pad_right(name, 30)},
-          {pad_left(" " + amount, 9) + pad_left(human_percent(fraction), 8) + " "},
+  return {{"  " + pad_right(name, 29) + " "},
+          {pad_left(amount, 9) + pad_left(human_percent(fraction), 8) + " "},
           {bar(fraction, cells), Ink::kBar}};
 }
 

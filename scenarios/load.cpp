@@ -9,7 +9,6 @@
 #include "core/spelling.h"
 #include "core/units.h"
 #include "model/presets.h"
-#include "plan/schedule.h"
 #include "plan/strategies/stage_tp.h"
 #include "scenarios/file_kind.h"
 #include "scenarios/framework.h"
@@ -195,15 +194,6 @@ void resolve_weights(const Json& root, const HfQuantization& checkpoint, Scenari
   }
   resolve_checkpoint(*root.find("serving"), checkpoint, out.cluster.device, *out.serving,
                      out.warnings);
-}
-
-/// Where the schedule has one number of chunks, that is meant without one.
-void resolve_chunks(const Json& root, PipelineOptions& pipeline) {
-  const ScheduleKind& kind = kind_of(pipeline.schedule);
-  const bool only = kind.fewest_chunks == kind.most_chunks;
-  if (only && root.find_path("strategy.pipeline.chunks") == nullptr) {
-    pipeline.chunks = kind.fewest_chunks;
-  }
 }
 
 /// How the work is split, and where the ranks run.

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parse_number.h"
 #include "core/split.h"
 #include "core/units.h"
 #include "scenarios/fields.h"
@@ -42,15 +43,19 @@ void refuse_unknown_other_name(const Override& given) {
                     .cure = fmt::format("or set a field of {}", fmt::join(real, " or "))});
 }
 
+/// A name as scenarios have them, 1f1b and zb-h1 too; no number and no word of JSON.
 bool is_word(std::string_view text) {
-  constexpr std::string_view kAll =
-      "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-  constexpr std::string_view kFirst = kAll.substr(0, 27);  // small ones, as names begin
-  return !text.empty() && kFirst.find(text.front()) != std::string_view::npos &&
-         text.find_first_not_of(kAll) == std::string_view::npos;
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const bool json = text == "true" || text == "false" || text == "null";
+  const auto in_name = [&](char c) {
+    return kLetters.find(c) != std::string_view::npos || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.';
+  };
+  return !json && std::ranges::all_of(text, in_name) && !parse_number<double>(text) &&
+         text.find_first_of(kLetters) != std::string_view::npos;
 }
 
-/// "[none, full]" as "["none","full"]". (A regular expression would recurse over a text of any
+/// "[none, 1f1b]" as "["none","1f1b"]". (A regular expression would recurse over a text of any
 /// length.)
 std::string with_quotes(const std::string& value) {
   if (!value.starts_with('[') || !value.ends_with(']')) return value;

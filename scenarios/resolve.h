@@ -59,6 +59,9 @@ struct CalibrationFile {
 };
 CalibrationFile resolve_calibration(const std::string& path, const std::string& scenario_file);
 
+/// Where the schedule has one number of chunks, that is meant without one.
+void resolve_chunks(const Json& root, PipelineOptions& pipeline);
+
 /// dp and zero_stage where absent; the product of the axes against the devices. Throws S001, S002.
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/schedule.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
@@ -104,6 +105,14 @@ void check_expert_tp(const StrategyPart& p, const Strategy& s) {
 }
 
 }  // namespace
+
+void resolve_chunks(const Json& root, PipelineOptions& pipeline) {
+  const ScheduleKind& kind = kind_of(pipeline.schedule);
+  const bool only = kind.fewest_chunks == kind.most_chunks;
+  if (only && root.find_path("strategy.pipeline.chunks") == nullptr) {
+    pipeline.chunks = kind.fewest_chunks;
+  }
+}
 
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   check_hybrid(part);

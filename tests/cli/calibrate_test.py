@@ -48,7 +48,7 @@ class Calibrate(CommandTest):
 
         to_stdout = plait("calibrate", *raw, "-o", "-", "--name", "box")
         self.assertEqual(to_stdout.out, fitted.read_text(encoding="utf-8"))
-        self.assertIn("held out", to_stdout.err)
+        self.assertIn("matmul.nt", to_stdout.err)
 
         scenario = {**read_scenario(TINY_CPU), "calibration": fitted.name}
         named = self.file("tiny.json", json.dumps(scenario))

@@ -60,7 +60,7 @@ inline GroupPlacement islands(const Device& device, std::int64_t nodes, std::int
   GroupPlacement g = island(device, per_node);
   g.ranks = nodes * per_node;
   g.nodes = nodes;
-  if (nodes > 1) g.inter = infiniband(nic);
+  if (nodes > 1) g.inter = g.exchange = infiniband(nic);
   return g;
 }
 

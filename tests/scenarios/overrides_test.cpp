@@ -110,6 +110,8 @@ TEST(Overrides, AConfigurationIsNoNameOfAModel) {
 TEST(Overrides, ListsMayHaveLostTheirQuotesToTheShell) {
   EXPECT_EQ(with_quotes("[tp,dp]"), R"(["tp","dp"])");
   EXPECT_EQ(with_quotes("[ tp , dp ]"), R"(["tp","dp"])");
+  EXPECT_EQ(with_quotes("[1f1b,zb-h1]"), R"(["1f1b","zb-h1"])");
+  EXPECT_EQ(with_quotes("[true,false]"), "[true,false]");
   const std::string long_word(1 << 20, 'a');
   EXPECT_EQ(with_quotes("[" + long_word + "]"), "[\"" + long_word + "\"]");
   for (const char* same : {"[1,2]", R"(["tp"])", "[]", "tp,dp", "100 Gbit/s", "[tp,2]", "{a:b}"}) {
