@@ -157,6 +157,7 @@ ServingReport room(const Scenario& s, const Serving& serving, const Deployment& 
   r.slo = serving.slo;
   deployment.describe(r);
   append(r.run.warnings, doubts_of_precision(s));
+  append(r.run.warnings, doubts_of_issue(s));
   if (const std::int64_t n = serving.load.unanswered; n > 0) {
     r.run.warnings.push_back(
         fmt::format("W024: {}: {} without tokens of an answer, as failures are, left out",

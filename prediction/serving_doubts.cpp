@@ -59,4 +59,15 @@ std::vector<std::string> doubts_of_precision(const Scenario& s) {
       s.model.name, narrower, name_of(s.serving->precision.activations))};
 }
 
+std::vector<std::string> doubts_of_issue(const Scenario& s) {
+  const EngineLimits& limits = s.serving->limits;
+  const bool eager = !limits.graphs && limits.engine != ServingEngine::kLlamaCpp;
+  const bool copies = s.serving->layers.leaves_devices();  // which take far longer
+  if (!eager || copies || s.host.launch_time.value > 0) return {};
+  return {
+      "W030: serving.engine.cuda_graphs is false and host.launch_time is 0: kernels are issued in "
+      "no time, so a step is told faster than with graphs, by what these pad; say "
+      "host.launch_time, such as 5 us"};
+}
+
 }  // namespace plait

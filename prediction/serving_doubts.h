@@ -26,4 +26,7 @@ std::vector<std::string> doubts_of_mapped_weights(const CacheCapacity& capacity)
 /// served otherwise.
 std::vector<std::string> doubts_of_precision(const Scenario& scenario);
 
+/// W030 where steps are issued kernel by kernel, and a kernel takes no time to be issued.
+std::vector<std::string> doubts_of_issue(const Scenario& scenario);
+
 }  // namespace plait

@@ -38,6 +38,22 @@ void resize(NodeSpec& node, std::int64_t devices) {
   std::erase_if(node.mesh, [&](const MeshLink& m) { return std::max(m.a, m.b) >= devices; });
 }
 
+/// 0: processors, 1: NVIDIA's GPUs, 2: AMD's.
+int maker_of(const Device& device) {
+  return device.compute_capability >= 900 ? 2 : device.compute_capability > 0 ? 1 : 0;
+}
+
+/// Links between the GPUs of a board are its maker's.
+void check_maker(const NodeSpec& node, const Device& device) {
+  const std::vector<std::string> names = device_names();
+  if (std::ranges::find(names, node.device) == names.end()) return;
+  if (maker_of(find_device(node.device)) == maker_of(device)) return;
+  refuse("C008",
+         fmt::format("{} joins {} by their maker's links, and {} is another maker's", node.name,
+                     node.device, device.name),
+         "a device of the same maker", "choose the cluster that the device is in");
+}
+
 void check_node(const NodeSpec& node, const Device& device) {
   const bool one_box = node.family == Family::kHost || node.family == Family::kGpuParts;
   const bool nvlink = node.family != Family::kPcie && !one_box;
@@ -47,6 +63,7 @@ void check_node(const NodeSpec& node, const Device& device) {
            "a device with nvlink_links and nvlink_link_bandwidth",
            "choose a cluster such as pcie-8");
   }
+  if (nvlink) check_maker(node, device);
   if (node.family == Family::kGpuParts && node.nics > 0) {
     refuse("C007", fmt::format("{} has NICs, and its devices are parts of one GPU", node.name),
            "one GPU alone: its parts exchange data through its memory", "leave nics out");
@@ -85,11 +102,6 @@ void check_slowdowns(const ClusterSpec& spec, std::int64_t world_size) {
                                 const std::string& expected) {
   refuse("C011", fmt::format("nodes {} to {} {}", other.first, other.last, problem), expected,
          "correct cluster.other_nodes");
-}
-
-/// 0: processors, 1: NVIDIA's GPUs, 2: AMD's.
-int maker_of(const Device& device) {
-  return device.compute_capability >= 900 ? 2 : device.compute_capability > 0 ? 1 : 0;
 }
 
 /// Each node is of one kind, and all have as many devices and NICs.

@@ -196,6 +196,8 @@ CODES = [
      ["a NIC of 100 GB/s is faster than the PCIe", "cluster.device.pcie_bandwidth is 63.0 GB/s"]),
     ("W020", 0, ["serve", "slow.json"], {"model": "gpt-oss-20b", "serving.engine": {}, "serving.requests.count": 9},
      ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
+    ("W030", 0, ["serve", "slow.json"], {"serving.engine.cuda_graphs": False, "serving.requests.count": 9},
+     ["kernels are issued in no time"]),
 ]
 
 

@@ -140,6 +140,11 @@ TEST(AttentionFits, PredictTheFlashAttentionPlots) {
   add(errors, machines()[1], "H100", "FA3", "fwd");
   add(errors, machines()[2], "B200", "FA4", "fwd");
   errors.print();
+  for (const auto& [what, all] : errors.summaries()) {
+    if (what.find(',') != std::string::npos) continue;  // a part of these
+    EXPECT_LE(all.mean, 0.08) << what;
+    EXPECT_GE(all.within_band, 0.8) << what;
+  }
 }
 
 }  // namespace plait::attention_fits_test

@@ -297,6 +297,8 @@ TEST(MakeCluster, SaysWhatATorusWithoutDimensionsLacks) {
 TEST(MakeCluster, RefusesADeviceWithoutNvlinkInAnNvlinkNode) {
   EXPECT_EQ(code_of([] { make_cluster({.preset = "hgx-h100", .device = find_device("l40s")}); }),
             "C008");
+  EXPECT_EQ(code_of([] { make_cluster({.preset = "hgx-h100", .device = find_device("mi300x")}); }),
+            "C008");  // another maker's links
 }
 
 }  // namespace plait::catalogue_test

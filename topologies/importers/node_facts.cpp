@@ -117,7 +117,7 @@ void set_fabric(ImportedNode& out, const NodeFacts& facts) {
     return;
   }
   // ConnectX cards are on either; a cloud's own fabric has other cards.
-  std::ranges::stable_partition(fitting, [&](const std::string& name) {
+  std::stable_partition(fitting.begin(), fitting.end(), [&](const std::string& name) {
     return facts.connectx && find_fabric(name).link == LinkClass::kInfiniband;
   });
   out.fabric = fitting.front();

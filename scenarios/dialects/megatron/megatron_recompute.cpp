@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include "scenarios/dialects/megatron/megatron.h"
 
@@ -27,10 +26,10 @@ constexpr SameModule kRecomputeModules[] = {
 
 /// There is none where all layers have experts.
 bool names_mlp_in_vain(const Model& m, const RecomputeOptions& r) {
-  const auto dense = [&](std::int64_t layer) { return !m.has_experts(layer); };
-  const auto layers = std::views::iota(std::int64_t{0}, m.layers);
-  return std::ranges::count(r.modules, RecomputeModule::kMlp) > 0 &&
-         std::ranges::none_of(layers, dense);
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    if (!m.has_experts(layer)) return false;
+  }
+  return std::ranges::count(r.modules, RecomputeModule::kMlp) > 0;
 }
 
 /// By the options of the file: the model of a base may be another.
