@@ -145,7 +145,9 @@ std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
                                        const std::vector<PricedDevice>& all) {
   std::map<double, std::vector<std::string>> devices;  // by the price that does not name them
   for (const auto& [price, device] : all) {
-    const auto names = [&device](const std::string& p) { return p.starts_with(device + "="); };
+    const auto names = [&device = device](const std::string& p) {
+      return p.starts_with(device + "=");
+    };
     std::vector<std::string>& same = devices[price];
     const bool told = std::ranges::count(same, device) > 0;
     if (!told && std::ranges::none_of(prices, names)) same.push_back(device);
