@@ -7,13 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/plain_number.h"
+#include "core/utf16.h"
 
 namespace plait {
 namespace {
-
-bool is_utf16(std::string_view text) {
-  return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
-}
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 

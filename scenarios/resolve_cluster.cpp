@@ -97,13 +97,10 @@ bool has_pods(const Json* fabric, const Fabric& all) {
          fabric->find("nodes_per_pod") != nullptr;
 }
 
-/// Fewer devices than the catalogue's node has, of whose links those between the others are left.
-void leave_links_of_others(const Json* json, NodeSpec& node) {
-  const bool fewer =
-      json != nullptr && json->is(Json::Kind::kObject) && json->find("devices") != nullptr;
-  if (!fewer || json->find("mesh") != nullptr) return;
-  std::erase_if(node.mesh,
-                [&node](const MeshLink& m) { return std::max(m.a, m.b) >= node.devices; });
+/// Whether the scenario says how many devices a node has, and nothing of their links.
+bool changes_devices_alone(const Json* node) {
+  return node != nullptr && node->is(Json::Kind::kObject) && node->find("devices") != nullptr &&
+         node->find("mesh") == nullptr;
 }
 
 /// Fills `part` and returns the same in make_cluster's words.
@@ -115,7 +112,7 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
                    {{"preset", "a kind of node from the catalogue, or \"node\" written out"}});
   }
   apply_changes(node, part.node, node_part_table(), part.preset, cluster_names(), find_node);
-  leave_links_of_others(node, part.node.value);
+  if (changes_devices_alone(node)) drop_links_beyond(part.node.value);
   apply_changes(json.find("device"), part.device, device_part_table(), part.node.value.device,
                 device_names(), find_device);
   check_nvlinks(json, part.device.value);

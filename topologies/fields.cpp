@@ -156,8 +156,7 @@ const Table<NodeSpec>& node_table() {
                 "Of the link between neighbouring sockets."),
           field("nics", &NodeSpec::nics, count(0, 4096),
                 "NICs for traffic between devices, of which each uses one: several cards of a "
-                "device are one of "
-                "their sum."),
+                "device are one of their sum."),
           field("rails", &NodeSpec::rails, count(0, 4096),
                 "Rails that the NICs are dealt to in turn; 0: a rail for each NIC."),
       });

@@ -35,7 +35,7 @@ void resize(NodeSpec& node, std::int64_t devices) {
     node.nics = ceil_div(node.nics * devices, node.devices);
   }
   node.devices = devices;
-  std::erase_if(node.mesh, [&](const MeshLink& m) { return std::max(m.a, m.b) >= devices; });
+  drop_links_beyond(node);
 }
 
 /// 0: processors, 1: NVIDIA's GPUs, 2: AMD's.

@@ -1,6 +1,7 @@
 #pragma once
 // A node as the catalogue and users describe it: what it is made of, before it is a graph.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -52,5 +53,11 @@ struct OtherNodes {
   NodeSpec node;
   Device device;
 };
+
+/// Leaves out the links of devices that the node does not have: of one with fewer than another.
+inline void drop_links_beyond(NodeSpec& node) {
+  std::erase_if(node.mesh,
+                [&node](const MeshLink& m) { return std::max(m.a, m.b) >= node.devices; });
+}
 
 }  // namespace plait

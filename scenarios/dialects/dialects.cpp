@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/split.h"
+#include "core/utf16.h"
 #include "plan/refusal.h"
 #include "plan/require_hybrid.h"
 #include "scenarios/dialects/accelerate/accelerate.h"
@@ -304,13 +305,9 @@ void refuse_launcher(const std::vector<ShellWord>& words, const std::string& fil
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// D001: of every second byte of it nothing would be read.
 void refuse_utf16(std::string_view text, const std::string& file) {
-  if (!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF")) return;
+  if (!is_utf16(text)) return;
   throw InputError({"D001",
                     "the file is in UTF-16",
                     {file, 0, 0, ""},
