@@ -18,11 +18,11 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/parallel.h"
+#include "core/vary.h"
 #include "plait_version.h"
 #include "prediction/evaluate.h"
 #include "reports/json.h"
 #include "reports/stored_report.h"
-#include "reports/vary.h"
 
 namespace plait {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "core/error.h"
 #include "core/new_file.h"
+#include "core/vary.h"
 #include "prediction/prices.h"
-#include "reports/vary.h"
 
 namespace plait {
 namespace {

@@ -15,6 +15,7 @@
 #include "cli/row_warnings.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/vary.h"
 #include "prediction/evaluate.h"
 #include "prediction/prices.h"
 #include "prediction/run_facts.h"
@@ -22,7 +23,6 @@
 #include "reports/html/requests.h"
 #include "reports/serving.h"
 #include "reports/serving_comparison.h"
-#include "reports/vary.h"
 
 namespace plait {
 namespace {

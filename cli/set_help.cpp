@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/spelling.h"
-#include "reports/vary.h"
+#include "core/vary.h"
 #include "scenarios/open.h"
 #include "scenarios/overrides.h"
 #include "scenarios/scenario.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/vary.h"
 #include "prediction/evaluate.h"
-#include "reports/vary.h"
 #include "reports/whatif.h"
 
 namespace plait {

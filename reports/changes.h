@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/vary.h"
 #include "reports/report.h"
 #include "reports/terminal.h"
-#include "reports/vary.h"
 
 namespace plait {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "core/vary.h"
 #include "reports/report.h"
-#include "reports/vary.h"
 
 namespace plait {
 

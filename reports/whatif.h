@@ -8,10 +8,10 @@
 
 #include "core/measure.h"
 #include "core/override.h"
+#include "core/vary.h"
 #include "reports/break_even.h"
 #include "reports/report.h"
 #include "reports/terminal.h"
-#include "reports/vary.h"
 
 namespace plait {
 

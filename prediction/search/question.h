@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/vary.h"
+#include "core/vary.h"
 #include "scenarios/scenario.h"
 
 namespace plait {

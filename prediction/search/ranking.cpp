@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/sha256.h"
+#include "core/vary.h"
 #include "reports/human.h"
-#include "reports/vary.h"
 #include "search/settings.h"
 
 namespace plait {

@@ -1,4 +1,4 @@
-#include "reports/vary.h"
+#include "core/vary.h"
 
 #include <fmt/format.h>
 
