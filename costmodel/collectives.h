@@ -19,7 +19,7 @@ CollectiveCost all_to_all_cost(Bytes bytes, const GroupPlacement& group, const N
 CollectiveCost push_pull_cost(Bytes bytes, const Servers& servers, const GroupPlacement& group,
                               const Cluster& cluster);
 
-/// host_collectives.cpp: between processors without NCCL, ring or recursive doubling.
+/// host_collectives.cpp: between processors without NCCL, the messages that a real run sends.
 CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group);
 
 /// part_collectives.cpp: between parts of a GPU, which NCCL does not run on. Each takes what it is

@@ -35,6 +35,8 @@ std::string_view name_of(Algorithm a) {
     case Algorithm::kPeerCopies: return "peer_copies";
     case Algorithm::kDeepEp: return "deepep";
     case Algorithm::kDirect: return "direct";
+    case Algorithm::kRecursiveDoubling: return "recursive_doubling";
+    case Algorithm::kBinomial: return "binomial";
   }
   return "?";
 }

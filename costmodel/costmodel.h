@@ -16,7 +16,8 @@
 
 namespace plait {
 
-/// How NCCL would run a collective, or a serving engine a small all-reduce (one_shot).
+/// How NCCL would run a collective, a serving engine a small all-reduce (one_shot), or processors
+/// theirs (ring, recursive doubling, binomial, direct: plan/collectives/rounds.h).
 enum class Algorithm : std::uint8_t {
   kRing,
   kTree,
@@ -27,7 +28,9 @@ enum class Algorithm : std::uint8_t {
   kOneShot,
   kPeerCopies,
   kDeepEp,
-  kDirect
+  kDirect,
+  kRecursiveDoubling,
+  kBinomial
 };
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 std::string_view name_of(Algorithm a);

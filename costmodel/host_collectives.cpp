@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "costmodel/collectives.h"
+#include "plan/collectives/rounds.h"
 
 namespace plait {
 namespace {
@@ -10,12 +11,6 @@ namespace {
 // memory transport); messages use most of the link. Assumptions: no measurement stands behind them.
 constexpr Seconds kMessageStart = Seconds(1e-6);
 constexpr double kLinkShare = 0.8;
-
-// Recursive doubling (all_reduce), binomial tree (broadcast): the whole buffer in each round.
-Rounds tree_rounds(double n) {
-  const double rounds = std::ceil(std::log2(n));
-  return {rounds, rounds};
-}
 
 Cost rounds_cost(const Rounds& rounds, Bytes bytes, const Path& path) {
   Cost cost;
@@ -42,16 +37,26 @@ Rounds ring_rounds(CollectiveKind kind, double n) {
   return {};
 }
 
+// The patterns of `pattern_of`, which a real run executes; their rounds as `rounds_of` writes them
+// out, without writing them out.
 CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group) {
   const Path& path = group.nodes > 1 ? group.inter : group.intra;
   const auto n = static_cast<double>(group.ranks);
-  const Cost ring = rounds_cost(ring_rounds(kind, n), bytes, path);
-  const bool pairwise = kind == CollectiveKind::kAllToAll;
-  CollectiveCost best{ring, pairwise ? Algorithm::kPairwise : Algorithm::kRing, Protocol::kSimple};
-  if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kBroadcast) return best;
-  const Cost tree = rounds_cost(tree_rounds(n), bytes, path);
-  if (tree.total() < ring.total()) best = {tree, Algorithm::kTree, Protocol::kSimple};
-  return best;
+  const auto as = [&](Algorithm algorithm, const Rounds& rounds) {
+    return CollectiveCost{rounds_cost(rounds, bytes, path), algorithm, Protocol::kSimple};
+  };
+  switch (pattern_of(kind, group.ranks, bytes)) {
+    case Pattern::kRecursiveDoubling: {
+      const auto whole = static_cast<double>(doubling_rounds(group.ranks));
+      return as(Algorithm::kRecursiveDoubling, {whole, whole});
+    }
+    case Pattern::kBinomial: {
+      const double whole = std::ceil(std::log2(n));
+      return as(Algorithm::kBinomial, {whole, whole});
+    }
+    case Pattern::kDirect: return as(Algorithm::kDirect, ring_rounds(kind, n));
+    default: return as(Algorithm::kRing, ring_rounds(kind, n));
+  }
 }
 
 }  // namespace plait

@@ -15,13 +15,10 @@ constexpr double kCombineShare = 0.5;  // time to add a byte / time to move it
 
 /// Bytes up to which recursive doubling is the faster all_reduce. With a = start of a message,
 /// b = time per byte moved, c = time per byte added (Thakur et al. 2005, section 4.5):
-///   recursive doubling   L a + L S b + L S c           L = floor(log2 n), + 2 where n is no power
-///                                                      of two
+///   recursive doubling   L a + L S b + L S c           L = doubling_rounds(n)
 ///   ring                 2 (n - 1) a + 2 (n - 1) / n S b + (n - 1) / n S c
 double doubling_limit(std::int64_t members) {
-  const auto n = static_cast<std::uint64_t>(members);
-  const double doublings =
-      static_cast<double>(std::bit_width(n) - 1 + (std::has_single_bit(n) ? 0 : 2));
+  const auto doublings = static_cast<double>(doubling_rounds(members));
   const double hops = static_cast<double>(members - 1);
   const double share = hops / static_cast<double>(members);
   const double more_starts = 2 * hops - doublings;
@@ -36,6 +33,11 @@ Range share_of(std::int64_t elements, std::int64_t members, std::int64_t index) 
   const std::int64_t q = elements / members, r = elements % members;
   const auto begin = [&](std::int64_t p) { return q * p + r * p / members; };
   return {begin(index), begin(index + 1) - begin(index)};
+}
+
+std::int64_t doubling_rounds(std::int64_t members) {
+  const auto n = static_cast<std::uint64_t>(members);
+  return std::bit_width(n) - 1 + (std::has_single_bit(n) ? 0 : 2);
 }
 
 Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes) {

@@ -97,6 +97,10 @@ Range share_of(std::int64_t elements, std::int64_t members, std::int64_t index);
 /// How a collective of `bytes` (nccl-tests' S) over `members` ranks travels between processors.
 Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes);
 
+/// Rounds of recursive doubling, each of the whole buffer: floor(log2 n), and 2 more where n is no
+/// power of two.
+std::int64_t doubling_rounds(std::int64_t members);
+
 /// The rounds of member `index`; none in a group of one. Throws InternalError where the pattern
 /// does not know the kind or cannot be laid out so.
 std::vector<Round> rounds_of(const Arrangement& arrangement, CollectiveKind kind,

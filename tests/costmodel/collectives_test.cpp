@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "costmodel/nccl_tuning.h"
+#include "plan/collectives/traffic.h"
 #include "tests/costmodel/devices.h"
 
 namespace plait::collectives_test {
@@ -229,9 +231,36 @@ TEST(Collectives, RingsOverIslandsSpendTheirTimeOnWhatBoundsThem) {
 TEST(Collectives, ProcessorsUseMessages) {
   const GroupPlacement g = islands(cpu(), 4, 1);
   const CollectiveCost small = cost_of(kAllReduce, 8, g, cpu());
-  EXPECT_EQ(small.algorithm, Algorithm::kTree);  // 2 rounds instead of 6
+  EXPECT_EQ(small.algorithm, Algorithm::kRecursiveDoubling);  // 2 rounds instead of 6
   EXPECT_NEAR(small.cost.total().value, 2 * (1e-6 + 2.5e-6), 1e-8);
   EXPECT_EQ(cost_of(kAllReduce, kGiB, g, cpu()).algorithm, Algorithm::kRing);
+}
+
+// What a real run executes: its pattern, and as many rounds of as many bytes. In recursive doubling
+// of no power of two, the rounds of a member that takes part for two are one more than it sends in.
+TEST(Collectives, ProcessorsTakeTheRoundsThatARealRunExecutes) {
+  for (const CollectiveKind kind : kAll) {
+    for (std::int64_t n = 2; n <= 17; ++n) {
+      for (const std::int64_t bytes : {n * 64, n * 1'000'000}) {
+        const GroupPlacement g = islands(cpu(), n, 1);
+        const CollectiveCost cost = cost_of(kind, bytes, g, cpu());
+        const Pattern pattern = pattern_of(kind, n, Bytes(bytes));
+        EXPECT_EQ(name_of(cost.algorithm), name_of(pattern));
+        const Effort effort = effort_of({pattern}, kind, n, Bytes(bytes));
+        const double started = cost.cost.share[latency_of(g.inter.link)].value,
+                     sent = cost.cost.share[bandwidth_of(g.inter.link)].value *
+                            g.inter.bandwidth.value * 0.8;
+        const bool direct = pattern == Pattern::kDirect;  // one round of n - 1 messages
+        EXPECT_NEAR(started / (1e-6 + g.inter.latency.value),
+                    static_cast<double>(direct ? n - 1 : effort.rounds), 1e-6);
+        const bool folded =
+            pattern == Pattern::kRecursiveDoubling && !std::has_single_bit(std::uint64_t(n));
+        const double most = static_cast<double>(std::max(effort.sent, effort.received).value);
+        EXPECT_NEAR(sent, most + (folded ? static_cast<double>(bytes) : 0),
+                    1e-6 * most + 2 * static_cast<double>(n));
+      }
+    }
+  }
 }
 
 struct Case {
