@@ -29,6 +29,13 @@ struct CheckOptions {
   OutputOptions output;
 };
 
+/// "8", "3 to 6"
+std::string members_text(const GroupPlacement& g) {
+  return g.fewest_per_node == g.ranks_per_node
+             ? fmt::format("{}", g.ranks_per_node)
+             : fmt::format("{} to {}", g.fewest_per_node, g.ranks_per_node);
+}
+
 /// "tp: 8 ranks in one node over nvlink", for rank 0's group.
 std::string group_text(const Scenario& s, const Plan& plan, AxisSet axes) {
   std::vector<std::int64_t> devices = members(plan, 0, axes, Stages::kAll);
@@ -39,7 +46,7 @@ std::string group_text(const Scenario& s, const Plan& plan, AxisSet axes) {
   const std::string where =
       g.nodes == 1 ? fmt::format("in one node over {}", name_of(g.intra.link))
                    : fmt::format("over {} nodes, {} in each, over {}", human_count(g.nodes),
-                                 g.ranks_per_node, name_of(g.inter.link));
+                                 members_text(g), name_of(g.inter.link));
   return fmt::format("{}: {} ranks {}", name_of(axes), human_count(g.ranks), where);
 }
 

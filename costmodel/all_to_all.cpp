@@ -50,7 +50,7 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
   const Seconds pairs = pair_time(line, part, group.intra),
                 inside = link_time(line, part, group.intra);
   const Seconds outside =
-      g.nodes > 1 ? bytes / BytesPerSecond(g.exchange) * ((g.ranks - g.per_node) / g.ranks)
+      g.nodes > 1 ? bytes / BytesPerSecond(g.exchange) * ((g.ranks - g.fewest) / g.ranks)
                   : Seconds();
   Cost cost;
   cost.share[kLaunchOverhead] = us(line.base_us) * launch_ratio(device);
@@ -59,7 +59,7 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
         us(line.step_us * (g.per_node - 1)) * latency_ratio(group.intra);
   if (g.nodes > 1)
     cost.share[latency_of(group.inter.outermost())] +=
-        us(kNetworkStartUs + line.step_us * (g.ranks - g.per_node)) * latency_ratio(group.inter);
+        us(kNetworkStartUs + line.step_us * (g.ranks - g.fewest)) * latency_ratio(group.inter);
   const Seconds links = std::max(inside, outside);
   if (pairs > links)
     cost.share[latency_of(group.intra.link)] += pairs;

@@ -66,8 +66,8 @@ std::optional<Cost> deepep_cost(const Collective& op, const GroupPlacement& grou
                                 const Device& device) {
   const Generation generation = generation_of(device);
   const bool island = group.ranks_per_node == 1 || group.intra.link == LinkClass::kNvlink;
-  const bool without = generation == Generation::kCpu || generation == Generation::kCdna;
-  if (op.tokens.chosen == 0 || group.ranks < 2 || without || !island) return std::nullopt;
+  if (op.tokens.chosen == 0 || group.ranks < 2 || !device.runs_deepep() || !island)
+    return std::nullopt;
   if (op.tokens.width == 1) return Cost{};  // gates travel with their tokens (topk_weights)
   const Load load = load_of(op, group);
   const double links =

@@ -185,7 +185,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       further_(further),
       intermediates_(intermediates_by_tensor(plan, kernels)),
       period_(symmetry_period(cluster)),
-      pairs_(kernels.exchange == Dispatcher::kNccl) {
+      pairs_(kernels.exchange == Dispatcher::kNccl || !cluster.device.runs_deepep()) {
   for (const Block& block : plan.blocks) {
     blocks_.push_back(needs_of(block));
     for (const Op& op : block.ops) {

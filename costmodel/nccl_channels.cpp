@@ -82,8 +82,8 @@ Channels ring_channels(const NcclGroup& group, Speeds speeds) {
         duplicated(best_split(intra_ladder(group.generation), group.intra), group.generation);
     return speeds == Speeds::kLadder ? found : Channels{found.count, group.intra / found.count};
   }
-  // One ring per NIC that the group can use.
-  const auto rings = std::max(1, static_cast<int>(group.per_node));
+  // One ring per NIC that the group can use: every ring enters and leaves every island.
+  const auto rings = std::max(1, static_cast<int>(group.fewest));
   double speed = std::min(group.inter, speed_inside(group));
   if (speeds == Speeds::kLadder) speed = step_below(inter_ladder(group.generation), speed);
   return duplicated({std::min(rings, kMaxRings), speed * rings / std::min(rings, kMaxRings)},

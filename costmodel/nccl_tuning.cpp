@@ -184,6 +184,7 @@ NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Nod
   g.ranks = static_cast<double>(group.ranks);
   g.nodes = static_cast<double>(group.nodes);
   g.per_node = static_cast<double>(group.ranks_per_node);
+  g.fewest = static_cast<double>(group.fewest_per_node);
   g.intra_link = group.intra.link;
   g.inter_link = group.inter.link;
   g.intra = group.intra.bandwidth.value * usable_share(group.intra.link, g.generation);

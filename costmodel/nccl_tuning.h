@@ -16,7 +16,8 @@ namespace plait {
 struct NcclGroup {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Generation generation = Generation::kHopper;
-  double ranks = 1, nodes = 1, per_node = 1;
+  double ranks = 1, nodes = 1;
+  double per_node = 1, fewest = 1;  // in the fullest island, in the emptiest
   LinkClass intra_link = LinkClass::kNvlink, inter_link = LinkClass::kInfiniband;
   double intra = 0;     // what one member can send within its island
   double inter = 0;     // and between islands, in a ring over them

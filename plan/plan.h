@@ -55,6 +55,8 @@ struct Plan {
   Flops model_flops;
   /// Computed beyond these: of padding, and of attention that is masked between documents.
   Flops unneeded_flops = {};
+  /// Experts' slots of the busiest ranks, which the plan is of, over those of the mean rank.
+  double expert_imbalance = 1;
   std::vector<Tensor> tensors;
   std::vector<Block> blocks;
   std::vector<Program> programs;  // one per pipeline stage

@@ -109,7 +109,7 @@ Flops flops_per_iteration(const Model& m, const LowRankAdapters& lora, const Bat
 /// dropped, or more, some of which are empty.
 double slots_of_a_choice(const Draft& d) {
   const Model& m = d.model;
-  if (m.moe_layers() == 0 || d.workload.capacity_factor <= 0) return 1;
+  if (m.moe_layers() == 0) return 1;
   const auto choices = static_cast<double>(m.experts_per_token * tokens_of_a_rank(d));
   return static_cast<double>(m.experts * expert_capacity(d)) / choices;
 }
@@ -125,10 +125,12 @@ void count_work(const Draft& d, Plan& plan) {
   const BatchSizes trained = trained_on(d.model, d.documents, w.sequence_length, w.global_batch);
   const BatchSizes run =
       computed(d.model, d.documents, w.flash_attention, w.sequence_length, w.global_batch);
-  const double slots = slots_of_a_choice(d);
+  const bool dropless = w.capacity_factor <= 0;  // each choice is computed once, on some rank
+  const double slots = dropless ? 1 : slots_of_a_choice(d);
   plan.tokens_per_step = static_cast<std::int64_t>(trained.tokens);
   plan.model_flops = flops_per_iteration(d.model, w.lora, trained, std::min(slots, 1.0));
   plan.unneeded_flops = flops_per_iteration(d.model, w.lora, run, slots) - plan.model_flops;
+  if (dropless) plan.expert_imbalance = slots_of_a_choice(d);
 }
 
 /// Each adds what it is about to what stands there, in this order.

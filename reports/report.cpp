@@ -149,13 +149,20 @@ std::vector<Share> without_waits(std::vector<Share> breakdown, Seconds time) {
   return breakdown;
 }
 
+/// Of the mean rank.
+Flops mean_flops(const Plan& plan, const Op& op, const Compute& body) {
+  const bool by_experts =
+      std::holds_alternative<MatMul>(body) && plan.tensors[op.operands[1].tensor].rank == 3;
+  return whole_square_flops(body) / (by_experts ? plan.expert_imbalance : 1);
+}
+
 Flops hardware_flops(const Plan& plan, const StepCounts& counts) {
   std::vector<double> of_block;
   for (const Block& block : plan.blocks) {
     double sum = 0;
     for (const Op& op : block.ops) {
       const auto* c = std::get_if<Compute>(&op.body);
-      if (c != nullptr && op.phase == Phase::kRecompute) sum += whole_square_flops(*c).value;
+      if (c != nullptr && op.phase == Phase::kRecompute) sum += mean_flops(plan, op, *c).value;
     }
     of_block.push_back(sum);
   }

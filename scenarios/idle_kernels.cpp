@@ -124,6 +124,8 @@ IdleRules of_expert_kernels(const IdleFacts& f, const Kernels& written) {
        !f.experts            ? kNoExperts
        : f.expert_ranks == 1 ? "each rank has all experts"
                              : "strategy.expert_dispatch is \"all_gather\""},
+      {"kernels.exchange", deepep && !f.s.cluster.device.runs_deepep(),
+       "DeepEP runs on GPUs with NVLink, of compute capability 8.0 and later"},
   };
 }
 

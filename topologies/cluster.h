@@ -47,6 +47,11 @@ struct Device {
   /// Dense peak for matrix products of `dtype` inputs. Throws InputError C005 where the device has
   /// none.
   FlopsPerSecond peak(DType dtype) const;
+  /// NVIDIA's with NVLink, from compute capability 8.0 on (deepseek-ai/DeepEP, docs/legacy.md,
+  /// "Requirements").
+  bool runs_deepep() const {
+    return nvlink_links > 0 && compute_capability >= 80 && compute_capability < 900;
+  }
 };
 
 /// A route between two devices, or the share of the fabric that one member of a group has.
@@ -75,14 +80,14 @@ struct Path {
 /// How a communicator's members are spread over the machine.
 struct GroupPlacement {
   std::int64_t ranks = 1;
-  std::int64_t nodes = 1;           // islands that it touches
-  std::int64_t pods = 1;            // groups of islands under the same leaf switches
-  std::int64_t ranks_per_node = 1;  // in the fullest island
-  bool uniform = true;              // every island has as many
-  Path intra;                       // between members in one island, share of one member
-                                    // (if ranks_per_node > 1)
-  Path inter;                       // between islands, share of one member (if nodes > 1)
-  Path exchange;                    // the same where each member sends to all other islands alike
+  std::int64_t nodes = 1;            // islands that it touches
+  std::int64_t pods = 1;             // groups of islands under the same leaf switches
+  std::int64_t ranks_per_node = 1;   // in the fullest island
+  std::int64_t fewest_per_node = 1;  // in the emptiest
+  Path intra;                        // between members in one island, share of one member
+                                     // (if ranks_per_node > 1)
+  Path inter;                        // between islands, share of one member (if nodes > 1)
+  Path exchange;                     // the same where each member sends to all other islands alike
   Path intra_alone, inter_alone, exchange_alone;  // if no other group communicates
   bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
   std::size_t kind = 0;              // of its weakest nodes (Cluster::kind)

@@ -193,12 +193,13 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
   out.ranks = static_cast<std::int64_t>(devices.size());
   out.nodes = static_cast<std::int64_t>(islands.size());
   out.pods = pods_of(islands, cluster.graph->fabric.nodes_per_pod);
+  out.fewest_per_node = out.ranks;
   Places seen;
   const IslandKind* seen_in = nullptr;
   for (const Members& m : islands) {
     const auto count = static_cast<std::int64_t>(m.places.size());
     out.ranks_per_node = std::max(out.ranks_per_node, count);
-    out.uniform = out.uniform && m.places.size() == islands[0].places.size();
+    out.fewest_per_node = std::min(out.fewest_per_node, count);
     // Most groups have the same places in every island.
     const IslandKind& kind = cluster.graph->kind(m.island);
     if (count > 1 && (&kind != seen_in || !std::ranges::equal(seen, m.places))) {

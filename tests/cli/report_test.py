@@ -8,7 +8,7 @@ import unittest
 
 import jsonschema
 
-from plait_command import SCENARIOS, TINY, CommandTest, plait
+from plait_command import SCENARIOS, SOURCE, TINY, CommandTest, plait
 
 NUMBERS = ["step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
            "hardware_tflops_per_gpu", "mfu", "hfu", "peak_memory_bytes", "world_size"]
@@ -164,6 +164,17 @@ class Report(CommandTest):
     def test_unfolded_says_the_same(self):
         unfolded = plait("run", TINY, "--unfold", "--format", "json").json()
         self.assertEqual(unfolded["step_time_s"], self.reports[TINY.stem]["step_time_s"])
+
+    def test_the_busiest_experts_do_not_recompute_for_all_ranks(self):
+        """HFU counts what all ranks compute: skew moves tokens between them, and makes none."""
+        mixture = SOURCE / "scenarios" / "systems" / "megatron-moe-mixtral-8x7b.json"
+        again = []
+        for skew in (1, 2, 4):
+            r = self.run_ok("run", mixture, "--set", "strategy.recompute=full", "--set",
+                            f"workload.expert_skew={skew}", "--format", "json").json()
+            again.append(r["hfu"] / r["mfu"])
+        self.assertAlmostEqual(again[0], again[1], delta=2e-3)
+        self.assertAlmostEqual(again[0], again[2], delta=2e-3)
 
 
 if __name__ == "__main__":

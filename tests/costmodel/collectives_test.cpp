@@ -228,6 +228,22 @@ TEST(Collectives, RingsOverIslandsSpendTheirTimeOnWhatBoundsThem) {
   }
 }
 
+// 6 GPUs of one node and 3 of another: 8/9 of what is gathered enters the second node, and leaves
+// it in rings, through three NICs.
+TEST(Collectives, UnevenIslandsAreBoundByTheEmptiest) {
+  GroupPlacement g = islands(h100(), 2, 6);
+  g.ranks = 9, g.fewest_per_node = 3;
+  const double wire = 8.0 / 9 * static_cast<double>(kGiB), nics = 3 * 50e9;
+  EXPECT_GT(cost_of(kAllGather, kGiB, g, h100()).cost.total().value, wire / nics);
+  // Added up within the nodes, by their switches.
+  EXPECT_GT(cost_of(kAllReduce, kGiB, g, h100()).cost.total().value,
+            static_cast<double>(kGiB) / nics);
+  // One alone sends all but its own share through its NIC.
+  g.ranks = 7, g.fewest_per_node = 1;
+  EXPECT_GT(cost_of(kAllToAll, kGiB, g, h100()).cost.total().value,
+            6.0 / 7 * static_cast<double>(kGiB) / 50e9);
+}
+
 TEST(Collectives, ProcessorsUseMessages) {
   const GroupPlacement g = islands(cpu(), 4, 1);
   const CollectiveCost small = cost_of(kAllReduce, 8, g, cpu());

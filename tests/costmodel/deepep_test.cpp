@@ -13,6 +13,11 @@
 
 namespace plait::deepep_test {
 
+Device with_nvlink(Device d) {
+  d.nvlink_links = 18;
+  return d;
+}
+
 /// `tokens` of `width` elements to `chosen` of `experts` each.
 Collective exchange(std::int64_t tokens, std::int64_t width, std::int64_t chosen,
                     std::int64_t experts) {
@@ -34,7 +39,7 @@ TEST(DeepEp, CountsTheGroupsThatATokenMeets) {
 
 // a + T (c + h w (D + d) / R), the mean of there and back.
 TEST(DeepEp, TakesWhatItsFormSays) {
-  const Device device = h100();
+  const Device device = with_nvlink(h100());
   const DeepEpFits f = deepep_fits(Generation::kHopper);
   const double tokens = 4096, row = 7168 * 2, met = groups_met(8, 256, 8);
   const auto one = [&](const DeepEpFit& fit) {
@@ -48,7 +53,7 @@ TEST(DeepEp, TakesWhatItsFormSays) {
 
 // Over four nodes a token of 8 choices leaves for at most 3 others, not for 6 ranks as by NCCL.
 TEST(DeepEp, SendsATokenToANodeOnce) {
-  const Device device = h100();
+  const Device device = with_nvlink(h100());
   const GroupPlacement group = islands(device, 4, 8);
   const Collective op = exchange(1 << 20, 4096, 8, 128);
   const double remote = groups_met(4, 128, 8) * 3 / 4;
@@ -60,7 +65,7 @@ TEST(DeepEp, SendsATokenToANodeOnce) {
 }
 
 TEST(DeepEp, IsUsedWhereTheFrameworkDoesAndTokensTravel) {
-  const Device device = h100();
+  const Device device = with_nvlink(h100());
   const GroupPlacement group = islands(device, 4, 8);
   const Cluster cluster = cluster_of(device);
   const Collective op = exchange(4096, 4096, 8, 128);
@@ -70,6 +75,10 @@ TEST(DeepEp, IsUsedWhereTheFrameworkDoesAndTokensTravel) {
   EXPECT_EQ(deepep.collective(op, group, cluster).algorithm, Algorithm::kDeepEp);
   EXPECT_LT(deepep.collective(op, group, cluster).cost.total(),
             nccl.collective(op, group, cluster).cost.total());
+  for (const Device& without :
+       {h100(), with_nvlink(gpu("v100", 70, 125e12, 900e9, 6, 2e-6)), cpu()}) {
+    EXPECT_FALSE(deepep_cost(op, islands(without, 4, 8), without).has_value());
+  }
   Collective heads = op;  // of context parallelism
   heads.tokens = {};
   EXPECT_EQ(deepep.collective(heads, group, cluster).algorithm, Algorithm::kPairwise);

@@ -33,7 +33,7 @@ TEST(Placement, AWholeNodeIsOneIslandOnNvlink) {
   const GroupPlacement g = place_group(c, every(1, 8, 16));
   EXPECT_EQ(g.nodes, 1);
   EXPECT_EQ(g.ranks_per_node, 8);
-  EXPECT_TRUE(g.uniform);
+  EXPECT_EQ(g.fewest_per_node, 8);
   EXPECT_DOUBLE_EQ(g.intra.bandwidth.value, 18 * 25e9);
   EXPECT_TRUE(g.in_switch_reduction);
 }
@@ -55,12 +55,12 @@ TEST(Placement, DevicesThatShareANicDivideIt) {
   EXPECT_DOUBLE_EQ(place_group(c, every(1, 16)).inter.bandwidth.value, 12.5e9 / 2);
 }
 
-TEST(Placement, UnequalIslandsAreNotUniform) {
+TEST(Placement, OfUnequalIslandsTheFullestAndTheEmptiestAreKnown) {
   const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 2});
   const GroupPlacement g = place_group(c, every(1, 12));
   EXPECT_EQ(g.nodes, 2);
   EXPECT_EQ(g.ranks_per_node, 8);
-  EXPECT_FALSE(g.uniform);
+  EXPECT_EQ(g.fewest_per_node, 4);
 }
 
 TEST(Placement, OrderOfMembersDoesNotMatter) {
