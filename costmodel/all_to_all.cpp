@@ -9,6 +9,8 @@
 namespace plait {
 namespace {
 
+constexpr double kLlShare = 0.5;  // LL sends four bytes of flag with four of data (NCCL's LL)
+
 /// Of the part of all_to_all that stays in the group's own island: the group, its bytes.
 struct Inside {
   NcclGroup group;
@@ -28,16 +30,18 @@ Seconds pair_time(const ProtocolFit& line, const Inside& in, const Path& path) {
   return island_time(line, in.group, in.bytes).transfer * latency_ratio(path);
 }
 
-// Sent to the n-1 others of an island. Over PCIe the fitted rate gives way to the link's.
+// Sent to the n-1 others of an island. NVLinks are as much of the fitted rate as of the measured
+// GPU's; over PCIe the link's own rate is taken, of which flags leave LL half.
 Seconds link_time(const ProtocolFit& line, const Inside& in, const Path& path) {
   const NcclGroup& g = in.group;
   if (g.ranks <= 1) return {};
-  if (line.protocol == Protocol::kLl)
-    return in.bytes / BytesPerSecond(g.intra) * ((g.ranks - 1) / g.ranks);
-  const Seconds measured = island_time(line, g, in.bytes).transfer;
-  return path.link == LinkClass::kNvlink
-             ? measured * (fitted_link_rate(g.generation) / path.bandwidth)
-             : measured * (line.rate_gbps * 1e9 / g.intra);
+  const bool nvlink = path.link == LinkClass::kNvlink, ll = line.protocol == Protocol::kLl;
+  if (nvlink && !ll) {
+    const Seconds measured = island_time(line, g, in.bytes).transfer;
+    return measured * (fitted_link_rate(g.generation) / path.bandwidth);
+  }
+  const double rate = g.intra_exchange * (nvlink || !ll ? 1 : kLlShare);
+  return in.bytes / BytesPerSecond(rate) * ((g.ranks - 1) / g.ranks);
 }
 
 // A message to another island takes 18 us (Vidur's send/recv profile, H100 over InfiniBand); the
@@ -48,7 +52,7 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
                const GroupPlacement& group, const Device& device) {
   const Inside part = inside_of(g, bytes);
   const Seconds pairs = pair_time(line, part, group.intra),
-                inside = link_time(line, part, group.intra);
+                inside = link_time(line, part, group.intra_exchange);
   const Seconds outside =
       g.nodes > 1 ? bytes / BytesPerSecond(g.exchange) * ((g.ranks - g.fewest) / g.ranks)
                   : Seconds();
@@ -64,7 +68,8 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
   if (pairs > links)
     cost.share[latency_of(group.intra.link)] += pairs;
   else
-    cost.share[bandwidth_of(outside > inside ? group.exchange.link : group.intra.link)] += links;
+    cost.share[bandwidth_of(outside > inside ? group.exchange.link : group.intra_exchange.link)] +=
+        links;
   const bool measured = g.nodes <= 1 && g.ranks <= 8 && group.intra.link == LinkClass::kNvlink &&
                         g.generation != Generation::kCdna;
   cost.provenance = measured ? Provenance::kFitted : Provenance::kExtrapolated;

@@ -188,6 +188,8 @@ NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Nod
   g.intra_link = group.intra.link;
   g.inter_link = group.inter.link;
   g.intra = group.intra.bandwidth.value * usable_share(group.intra.link, g.generation);
+  g.intra_exchange =
+      group.intra_exchange.bandwidth.value * usable_share(group.intra_exchange.link, g.generation);
   g.inter = group.inter.carried().value * usable_share(group.inter.outermost(), g.generation);
   g.exchange =
       group.exchange.carried().value * usable_share(group.exchange.outermost(), g.generation);

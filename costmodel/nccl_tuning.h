@@ -19,9 +19,10 @@ struct NcclGroup {
   double ranks = 1, nodes = 1;
   double per_node = 1, fewest = 1;  // in the fullest island, in the emptiest
   LinkClass intra_link = LinkClass::kNvlink, inter_link = LinkClass::kInfiniband;
-  double intra = 0;     // what one member can send within its island
-  double inter = 0;     // and between islands, in a ring over them
-  double exchange = 0;  // and between them, where each member sends to all others alike
+  double intra = 0;           // what one member can send within its island, in a ring
+  double intra_exchange = 0;  // and where each member sends to all others alike
+  double inter = 0;           // and between islands, in a ring over them
+  double exchange = 0;        // and between them, where each member sends to all others alike
   bool nvls = false;
   bool amd_host = false;
 };

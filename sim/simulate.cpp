@@ -47,7 +47,8 @@ std::vector<CollectiveChoice> choices(const Sites& sites, const Durations& durat
 /// message, is the one that it has alone.
 Sites undivided(Sites sites) {
   for (GroupPlacement& g : sites.groups) {
-    g.intra = g.intra_alone, g.inter = g.inter_alone, g.exchange = g.exchange_alone;
+    g.intra = g.intra_alone, g.intra_exchange = g.intra_exchange_alone;
+    g.inter = g.inter_alone, g.exchange = g.exchange_alone;
   }
   for (PeerPath& p : sites.paths) p.all = p.alone;
   return sites;

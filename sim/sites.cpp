@@ -24,7 +24,9 @@ bool same(const GroupPlacement& a, const GroupPlacement& b) {
   return std::tie(a.ranks, a.nodes, a.ranks_per_node, a.fewest_per_node, a.in_switch_reduction,
                   a.kind) == std::tie(b.ranks, b.nodes, b.ranks_per_node, b.fewest_per_node,
                                       b.in_switch_reduction, b.kind) &&
-         same(a.intra, b.intra) && same(a.intra_alone, b.intra_alone) && same(a.inter, b.inter) &&
+         same(a.intra, b.intra) && same(a.intra_alone, b.intra_alone) &&
+         same(a.intra_exchange, b.intra_exchange) &&
+         same(a.intra_exchange_alone, b.intra_exchange_alone) && same(a.inter, b.inter) &&
          same(a.inter_alone, b.inter_alone) && same(a.exchange, b.exchange) &&
          same(a.exchange_alone, b.exchange_alone);
 }

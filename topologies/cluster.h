@@ -86,9 +86,11 @@ struct GroupPlacement {
   std::int64_t fewest_per_node = 1;  // in the emptiest
   Path intra;                        // between members in one island, share of one member
                                      // (if ranks_per_node > 1)
+  Path intra_exchange;               // the same where each member sends to all others alike
   Path inter;                        // between islands, share of one member (if nodes > 1)
   Path exchange;                     // the same where each member sends to all other islands alike
-  Path intra_alone, inter_alone, exchange_alone;  // if no other group communicates
+  /// If no other group communicates.
+  Path intra_alone, intra_exchange_alone, inter_alone, exchange_alone;
   bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
   std::size_t kind = 0;              // of its weakest nodes (Cluster::kind)
 

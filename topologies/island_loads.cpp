@@ -4,6 +4,8 @@
 
 namespace plait {
 
+constexpr double kRounding = 1e-9;  // of parts that are summed
+
 IslandLoads::IslandLoads(const IslandKind& kind)
     : routes_(kind.routes),
       links_(static_cast<std::size_t>(kind.routes.links())),
@@ -12,10 +14,10 @@ IslandLoads::IslandLoads(const IslandKind& kind)
   for (auto [e, end] = boost::edges(g); e != end; ++e) links_[g[*e].number] = g[*e];
 }
 
-void IslandLoads::add(std::int64_t from, std::int64_t to) {
+void IslandLoads::add(std::int64_t from, std::int64_t to, double part) {
   way_.clear();
   routes_.walk(from, to, way_);
-  for (const std::uint32_t link : way_) ++flows_[link];
+  for (const std::uint32_t link : way_) flows_[link] += part;
 }
 
 void IslandLoads::add_ring(const std::vector<std::int64_t>& devices) {
@@ -23,12 +25,22 @@ void IslandLoads::add_ring(const std::vector<std::int64_t>& devices) {
     add(devices[i], devices[(i + 1) % devices.size()]);
 }
 
+void IslandLoads::add_exchange(const std::vector<std::int64_t>& devices) {
+  const double part = 1 / static_cast<double>(devices.size() - 1);
+  for (const std::int64_t from : devices) {
+    for (const std::int64_t to : devices) {
+      if (from != to) add(from, to, part);
+    }
+  }
+}
+
 void IslandLoads::divide(std::int64_t from, std::int64_t to, Path& path) const {
   std::vector<std::uint32_t> way;
   routes_.walk(from, to, way);
   for (const std::uint32_t link : way) {
-    if (flows_[link] < 2 || links_[link].link == LinkClass::kNvlink) continue;
-    narrow(path, links_[link].link, links_[link].bandwidth / static_cast<double>(flows_[link]));
+    const bool shared = flows_[link] > 1 + kRounding;
+    if (!shared || links_[link].link == LinkClass::kNvlink) continue;
+    narrow(path, links_[link].link, links_[link].bandwidth / flows_[link]);
   }
 }
 

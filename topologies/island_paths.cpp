@@ -5,6 +5,7 @@
 #include "topologies/island_paths.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "topologies/island_loads.h"
 #include "topologies/paths.h"
@@ -78,6 +79,30 @@ std::vector<std::vector<std::int64_t>> groups_like(Places places, std::int64_t s
   return out;
 }
 
+/// What a member sends in all when it sends as much to each other one, over the weakest of their
+/// direct links. Zero where some pair has none: what these send goes other ways.
+BytesPerSecond least_of_pairs(const IslandRoutes& island, Places places) {
+  BytesPerSecond least(std::numeric_limits<double>::infinity());
+  for (const std::int64_t from : places) {
+    for (const std::int64_t to : places) {
+      if (from == to) continue;
+      if (!joined_directly(island, from, to)) return {};
+      least = std::min(least, BytesPerSecond(island.between(from, to).bandwidth));
+    }
+  }
+  return least * static_cast<double>(places.size() - 1);
+}
+
+/// `path` as a member of the exchange among these places has it beside those in `loads`.
+Path divided_by_all(Path path, const IslandLoads& loads, Places places) {
+  for (const std::int64_t from : places) {
+    for (const std::int64_t to : places) {
+      if (from != to) loads.divide(from, to, path);
+    }
+  }
+  return path;
+}
+
 /// `path` as a member of the ring of these places has it beside the rings in `loads`.
 Path divided(Path path, const IslandLoads& loads, Places places) {
   for (std::size_t i = 0; i < places.size(); ++i)
@@ -87,6 +112,18 @@ Path divided(Path path, const IslandLoads& loads, Places places) {
 
 }  // namespace
 
+std::vector<DirectLink> mesh_of(const IslandKind& kind, Places places) {
+  if (places.size() < 2 || !meshed(kind.routes, places)) return {};
+  std::vector<DirectLink> out;
+  for (const std::int64_t from : places) {
+    for (const std::int64_t to : places) {
+      if (from == to || !joined_directly(kind.routes, from, to)) continue;
+      out.push_back({from, to, BytesPerSecond(kind.routes.between(from, to).bandwidth)});
+    }
+  }
+  return out;
+}
+
 IslandPaths island_paths(const IslandKind& kind, Places places) {
   const IslandRoutes& island = kind.routes;
   Path worst = worst_route(island, places);
@@ -95,12 +132,19 @@ IslandPaths island_paths(const IslandKind& kind, Places places) {
     worst.link = LinkClass::kNvlink;
     worst.bandwidth = direct;
   }
-  if (worst.link == LinkClass::kNvlink) return {worst, worst};
-  IslandLoads own(kind), all(kind);
-  own.add_ring({places.begin(), places.end()});
-  for (const auto& group : groups_like(places, std::ssize(kind.island.devices)))
-    all.add_ring(group);
-  return {divided(worst, all, places), divided(worst, own, places)};
+  if (worst.link == LinkClass::kNvlink) {
+    Path exchange = worst;
+    const BytesPerSecond pairs = least_of_pairs(island, places);
+    if (pairs.value > 0) exchange.bandwidth = pairs;
+    return {worst, worst, exchange, exchange};
+  }
+  const std::vector<std::int64_t> members(places.begin(), places.end());
+  const auto groups = groups_like(places, std::ssize(kind.island.devices));
+  IslandLoads ring(kind), rings(kind), exchange(kind), exchanges(kind);
+  ring.add_ring(members), exchange.add_exchange(members);
+  for (const auto& group : groups) rings.add_ring(group), exchanges.add_exchange(group);
+  return {divided(worst, rings, places), divided(worst, ring, places),
+          divided_by_all(worst, exchanges, places), divided_by_all(worst, exchange, places)};
 }
 
 }  // namespace plait

@@ -1,13 +1,14 @@
 // Given a set of devices, spread over islands k = 0 .. K-1 in index order, with the members of each
 // island in index order:
 //
-//   intra  what the members of one island have of it (island_paths.cpp), the worst of all islands.
+//   intra  what the members of one island have of it (island_paths.cpp), the worst of all islands;
+//          intra_exchange when each sends to all others alike.
 //   inter  the worst route from member j of island k to member j of island k + 1 (a ring over the
 //          islands), as one member's share when every device of the machine is in a group like this
 //          one: a NIC is divided by the devices that it serves, and what lies beyond is shared as
 //          the fabric says (Cabling::shares).
 //   exchange  the same route, as one member's share when it sends to all other islands alike.
-//   intra_alone, inter_alone, exchange_alone  the same when only this group communicates.
+//   intra_alone and the like  the same when only this group communicates.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -206,6 +207,8 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
       const IslandPaths paths = island_paths(kind, m.places);
       worsen(out.intra, paths.all);
       worsen(out.intra_alone, paths.alone);
+      worsen(out.intra_exchange, paths.exchange);
+      worsen(out.intra_exchange_alone, paths.exchange_alone);
       seen = m.places, seen_in = &kind;
     }
   }

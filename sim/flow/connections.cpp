@@ -1,8 +1,11 @@
 #include "sim/flow/connections.h"
 
 #include <algorithm>
+#include <map>
 
 #include "plan/collectives/traffic.h"
+#include "topologies/graph.h"
+#include "topologies/island_paths.h"
 
 namespace plait {
 namespace {
@@ -35,20 +38,31 @@ Devices entered_at(std::int64_t k, const Devices& devices,
   return out;
 }
 
+/// Each member's bytes to each other one, as shares of `whole`.
+std::vector<Connection> traffic_among(const Arrangement& arrangement, CollectiveKind kind,
+                                      const Devices& devices, Bytes whole) {
+  std::vector<Connection> out;
+  for (const Traffic& t :
+       traffic_of(arrangement, kind, static_cast<std::int64_t>(devices.size()), whole)) {
+    out.push_back({devices[static_cast<std::size_t>(t.from)],
+                   devices[static_cast<std::size_t>(t.to)],
+                   static_cast<double>(t.bytes.value) / static_cast<double>(whole.value)});
+  }
+  return out;
+}
+
 /// Over nodes that have different numbers of members, whatever the algorithm: as many rings as the
 /// emptiest has members, each with as much of the data.
 std::vector<Connection> uneven_rings(CollectiveKind kind, const Devices& devices,
                                      const std::vector<std::int64_t>& of_nodes) {
   const auto n = static_cast<std::int64_t>(devices.size());
-  const std::int64_t rings = std::ranges::min(of_nodes);
-  const Bytes of_ring(n * 1024);
-  const double whole = static_cast<double>(of_ring.value * rings);
+  const std::int64_t most = std::ranges::min(of_nodes);
   std::vector<Connection> out;
-  for (std::int64_t k = 0; k < rings; ++k) {
-    const Devices order = entered_at(k, devices, of_nodes);
-    for (const Traffic& t : traffic_of({}, kind, n, of_ring)) {
-      out.push_back({order[static_cast<std::size_t>(t.from)], order[static_cast<std::size_t>(t.to)],
-                     static_cast<double>(t.bytes.value) / whole});
+  for (std::int64_t k = 0; k < most; ++k) {
+    for (Connection c :
+         traffic_among({}, kind, entered_at(k, devices, of_nodes), Bytes(n * 1024))) {
+      c.share /= static_cast<double>(most);
+      out.push_back(c);
     }
   }
   return out;
@@ -76,6 +90,34 @@ Arrangement arrangement_of(Algorithm algorithm, CollectiveKind kind, std::int64_
   return knows(out.pattern, kind) ? out : Arrangement{};
 }
 
+/// In an island of direct links rings and trees go through it in many ways at once, so that what a
+/// member sends in it is spread over all of its links, by their bandwidths.
+void spread_over_meshes(std::vector<Connection>& connections, const Devices& devices,
+                        const std::vector<std::int64_t>& of_nodes, const Cluster& cluster) {
+  std::size_t first = 0;
+  for (const std::int64_t members : of_nodes) {
+    const std::int64_t node = devices[first] / cluster.devices_per_node;
+    const std::int64_t base = node * cluster.devices_per_node;
+    Devices places;
+    for (std::int64_t i = 0; i < members; ++i) places.push_back(devices[first++] - base);
+    const std::vector<DirectLink> mesh = mesh_of(cluster.graph->kind(node), places);
+    if (mesh.empty()) continue;
+    const auto inside = [&](const Connection& c) {
+      return c.from / cluster.devices_per_node == node && c.to / cluster.devices_per_node == node;
+    };
+    std::map<std::int64_t, double> sent, rate;  // by place
+    for (const Connection& c : connections) {
+      if (inside(c)) sent[c.from - base] += c.share;
+    }
+    for (const DirectLink& link : mesh) rate[link.from] += link.bandwidth.value;
+    std::erase_if(connections, inside);
+    for (const DirectLink& link : mesh) {
+      const double share = sent[link.from] * link.bandwidth.value / rate[link.from];
+      if (share > 0) connections.push_back({base + link.from, base + link.to, share});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
@@ -98,7 +140,14 @@ std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
   std::vector<double> by_switch(sorted.size(), 0);  // the larger of what goes up and comes down
   Arrangement arrangement = arrangement_of(algorithm, kind, n, per_node);
   if (is_served(kind)) arrangement = {.pattern = Pattern::kDirect, .servers = servers};
-  if (!even && arrangement.pattern != Pattern::kDirect) return uneven_rings(kind, sorted, of_nodes);
+  const Pattern pattern = arrangement.pattern;
+  const bool uneven = !even && pattern != Pattern::kDirect;
+  if (uneven || pattern == Pattern::kRing || pattern == Pattern::kTree) {
+    out = uneven ? uneven_rings(kind, sorted, of_nodes)
+                 : traffic_among(arrangement, kind, sorted, whole);
+    spread_over_meshes(out, sorted, of_nodes, cluster);
+    return out;
+  }
   for (const Traffic& t : traffic_of(arrangement, kind, n, whole)) {
     if (t.from == kSwitch || t.to == kSwitch) {
       double& most = by_switch[static_cast<std::size_t>(t.to == kSwitch ? t.from : t.to)];

@@ -178,7 +178,7 @@ TEST(Collectives, AllReducesTakeWhatTheNicsOfAnIslandNeed) {
 TEST(Collectives, TwoPcieBoxesAreNoFasterThanOne) {
   const Path pcie = {LinkClass::kPcie, BytesPerSecond(10e9), Seconds(0.8e-6), 3};
   GroupPlacement one = island(a100(), 8), two = islands(a100(), 2, 8);
-  one.intra = two.intra = pcie;
+  one.intra = two.intra = one.intra_exchange = two.intra_exchange = pcie;
   for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter})
     EXPECT_LE(busbw(kind, 4 * kGiB, two, a100()), busbw(kind, 4 * kGiB, one, a100()));
 }
@@ -199,7 +199,7 @@ TEST(Collectives, EthernetAsNearAndWideAsInfinibandIsAsFast) {
 
 TEST(Collectives, PcieGroupsSpendTheirTimeOnPcie) {
   GroupPlacement g = island(a100(), 8);
-  g.intra = {LinkClass::kPcie, BytesPerSecond(31.5e9), Seconds(0.8e-6), 3};
+  g.intra = g.intra_exchange = {LinkClass::kPcie, BytesPerSecond(31.5e9), Seconds(0.8e-6), 3};
   const CollectiveCost c = cost_of(kAllReduce, kGiB, g, a100());
   const double ring = 2 * 7.0 / 8 * kGiB / 24e9;  // NCCL counts 24 GB/s of a 4.0 x16 port
   EXPECT_NEAR(c.cost.share[bandwidth_of(LinkClass::kPcie)].value, ring, 1e-9 * ring);
@@ -213,7 +213,7 @@ TEST(Collectives, RingsOverIslandsSpendTheirTimeOnWhatBoundsThem) {
   for (const CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter}) {
     for (const std::int64_t members : {8, 1}) {
       GroupPlacement g = islands(a100(), 4, members);
-      g.intra = {LinkClass::kPcie, BytesPerSecond(31.5e9), Seconds(0.8e-6), 3};
+      g.intra = g.intra_exchange = {LinkClass::kPcie, BytesPerSecond(31.5e9), Seconds(0.8e-6), 3};
       const auto bytes_take = [&] { return cost_of(kind, kGiB, g, a100()).cost; };
       const Cost cost = bytes_take();
       const Resource bound = bandwidth_of(members > 1 ? LinkClass::kPcie : LinkClass::kInfiniband);

@@ -50,7 +50,7 @@ inline Cluster cluster_of(const Device& device) {
 inline GroupPlacement island(const Device& device, std::int64_t n) {
   GroupPlacement g;
   g.ranks = g.ranks_per_node = g.fewest_per_node = n;
-  g.intra = nvlink(nvlink_rate(device));
+  g.intra = g.intra_exchange = nvlink(nvlink_rate(device));
   g.in_switch_reduction = device.compute_capability >= 90 && n > 1;
   return g;
 }

@@ -30,4 +30,24 @@ TEST(FlowConnections, RingsOverUnevenNodesUseAllNicsOfTheEmptiest) {
   }
 }
 
+// A member of a mesh has as many links as there are others, and rings that use all of them.
+TEST(FlowConnections, RingsUseAllDirectLinks) {
+  const Cluster mesh = make_cluster({.preset = "mi300x-8"});
+  std::vector<std::int64_t> devices(8);
+  std::iota(devices.begin(), devices.end(), 0);
+  const auto connections =
+      connections_of(Algorithm::kRing, CollectiveKind::kAllGather, {}, devices, mesh);
+  EXPECT_EQ(connections.size(), 56U);
+  for (const Connection& c : connections) EXPECT_NEAR(c.share, 7.0 / 8 / 7, 1e-9);
+  // Six NVLinks each to four others, and none to the other three.
+  const Cluster cube = make_cluster({.preset = "dgx-v100"});
+  std::map<std::int64_t, double> sent, partners;
+  for (const Connection& c :
+       connections_of(Algorithm::kTree, CollectiveKind::kAllReduce, {}, devices, cube)) {
+    EXPECT_EQ(route(cube, c.from, c.to).hops, 1);
+    sent[c.from] += c.share, ++partners[c.from];
+  }
+  for (const std::int64_t device : devices) EXPECT_EQ(partners[device], 4);
+}
+
 }  // namespace plait::flow_connections_test
