@@ -207,6 +207,9 @@ TEST(Import, WhatIsWrongHasACodeAndALine) {
   EXPECT_EQ(code_of("<system>\n<cpu><pci><gpu/></pci></cpu></system>", &line), "T009");
   EXPECT_EQ(line, 2);
   EXPECT_EQ(code_of("<system><cpu><pci busid=\"a\"><gpu sm=\"x\"/></pci></cpu></system>"), "T009");
+  EXPECT_EQ(code_of("<system><cpu><pci busid=\"a\"><gpu dev=\"0\" sm=\"89\"/></pci>"
+                    "<pci busid=\"b\"><gpu dev=\"1\" sm=\"86\"/></pci></cpu></system>"),
+            "T015");
   std::string deep = "<system><cpu>";
   for (int i = 0; i < 200'000; ++i) deep += "<pci busid=\"a\">";
   deep += "<gpu/>";

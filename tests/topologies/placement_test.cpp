@@ -55,6 +55,28 @@ TEST(Placement, DevicesThatShareANicDivideIt) {
   EXPECT_DOUBLE_EQ(place_group(c, every(1, 16)).inter.bandwidth.value, 12.5e9 / 2);
 }
 
+// Half of what each of four sends, 4/7, crosses to the other socket: 16/7 of a member's rate on the
+// link between them, as much as in a ring on all others.
+TEST(Placement, AnExchangeSharesTheLinkBetweenSockets) {
+  const Cluster c = make_cluster({.preset = "pcie-8"});
+  const GroupPlacement all = place_group(c, every(1, 8));
+  EXPECT_DOUBLE_EQ(all.intra.bandwidth.value, 24e9);
+  EXPECT_NEAR(all.intra_exchange.bandwidth.value, 24e9 * 7 / 16, 1);
+  const GroupPlacement socket = place_group(c, every(1, 4));
+  EXPECT_EQ(socket.intra_exchange, socket.intra);
+}
+
+// Where all are joined by links of their own, a weak one holds up its pair: rings go other ways.
+TEST(Placement, AnExchangeWaitsForTheWeakestPair) {
+  ClusterSpec spec{.preset = "mi300x-8"};
+  EXPECT_DOUBLE_EQ(place_group(make_cluster(spec), every(1, 8)).intra_exchange.bandwidth.value,
+                   7 * 64e9);
+  spec.faults = {{.at = "node 0: device 0", .to = "node 0: device 1", .factor = 0.1}};
+  const GroupPlacement g = place_group(make_cluster(spec), every(1, 8));
+  EXPECT_DOUBLE_EQ(g.intra.bandwidth.value, 6.1 * 64e9);
+  EXPECT_NEAR(g.intra_exchange.bandwidth.value, 7 * 6.4e9, 1);
+}
+
 TEST(Placement, OfUnequalIslandsTheFullestAndTheEmptiestAreKnown) {
   const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 2});
   const GroupPlacement g = place_group(c, every(1, 12));

@@ -144,7 +144,16 @@ void add_devices(const Source& source, const std::vector<Endpoint>& gpus, NodeFa
   for (const Endpoint& g : gpus) {
     facts.devices.push_back(g.place);
     if (g.node.attribute("sm")) {
-      facts.compute_capability = static_cast<int>(source.integer(g.node, "sm"));
+      const int capability = static_cast<int>(source.integer(g.node, "sm"));
+      if (facts.compute_capability > 0 && capability != facts.compute_capability) {
+        source.refuse("T015",
+                      fmt::format("GPUs of compute capability {} and {} in one host",
+                                  facts.compute_capability, capability),
+                      g.node.offset_debug(), "one kind of GPU in a node",
+                      "import the GPUs of each kind by themselves, and make nodes of them "
+                      "(cluster.other_nodes)");
+      }
+      facts.compute_capability = capability;
     }
     if (g.bandwidth.value > 0 && (slowest.value <= 0 || g.bandwidth < slowest))
       slowest = g.bandwidth;
