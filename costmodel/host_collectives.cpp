@@ -12,12 +12,12 @@ constexpr Seconds kMessageStart = Seconds(1e-6);
 constexpr double kLinkShare = 0.8;
 
 // Recursive doubling (all_reduce), binomial tree (broadcast): the whole buffer in each round.
-Rounds tree_rounds(double n) {
+RoundTotals tree_rounds(double n) {
   const double rounds = std::ceil(std::log2(n));
   return {rounds, rounds};
 }
 
-Cost rounds_cost(const Rounds& rounds, Bytes bytes, const Path& path) {
+Cost rounds_cost(const RoundTotals& rounds, Bytes bytes, const Path& path) {
   Cost cost;
   cost.share[latency_of(path.link)] = (kMessageStart + path.latency) * rounds.count;
   cost.share[bandwidth_of(path.link)] = bytes / (path.bandwidth * kLinkShare) * rounds.wire;
@@ -28,7 +28,7 @@ Cost rounds_cost(const Rounds& rounds, Bytes bytes, const Path& path) {
 
 }  // namespace
 
-Rounds ring_rounds(CollectiveKind kind, double n) {
+RoundTotals ring_rounds(CollectiveKind kind, double n) {
   switch (kind) {
     case CollectiveKind::kAllReduce: return {2 * (n - 1), 2 * (n - 1) / n};
     case CollectiveKind::kAllGather:
