@@ -66,7 +66,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"nf4_weights.cpp", c.workload.lora.quantizes()},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1},
       {"expert_gather.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1 &&
-                                s.expert_dispatch == ExpertDispatch::kAllGather},
+                                s.experts.dispatch == ExpertDispatch::kAllGather},
       {"copied_inputs.cpp", tp && s.tensor.copied_inputs && !s.sequence_parallel},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},

@@ -123,23 +123,23 @@ inline void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
 /// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.
 inline void half_of_slots(MatrixCase& c) { c.workload.capacity_factor = 0.5; }
 inline void experts_over_tp(MatrixCase& c) {
-  c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+  c.strategy.experts.axes = AxisSet(Axis::kEp) | Axis::kTp;
 }
 /// Two ranks along tp split an expert.
 inline void experts_over_pairs(MatrixCase& c) {
-  experts_over_tp(c), c.strategy.expert_tp = 2;
+  experts_over_tp(c), c.strategy.experts.tp = 2;
   c.strategy.split_layers(c.strategy.mesh[Axis::kTp]);
 }
-inline void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = kContextAxes | Axis::kEp; }
+inline void experts_over_cp(MatrixCase& c) { c.strategy.experts.axes = kContextAxes | Axis::kEp; }
 inline void experts_over_all(MatrixCase& c) {
-  c.strategy.expert_axes = kContextAxes | Axis::kEp | Axis::kTp;
+  c.strategy.experts.axes = kContextAxes | Axis::kEp | Axis::kTp;
 }
 inline void experts_over_cp_and_pairs(MatrixCase& c) {
-  experts_over_pairs(c), c.strategy.expert_axes = c.strategy.expert_axes | kContextAxes;
+  experts_over_pairs(c), c.strategy.experts.axes = c.strategy.experts.axes | kContextAxes;
 }
-inline void early_gates(MatrixCase& c) { c.strategy.expert_gates = ExpertGates::kActivations; }
+inline void early_gates(MatrixCase& c) { c.strategy.experts.gates = ExpertGates::kActivations; }
 inline void tokens_gathered(MatrixCase& c) {
-  c.strategy.expert_dispatch = ExpertDispatch::kAllGather;
+  c.strategy.experts.dispatch = ExpertDispatch::kAllGather;
 }
 inline void expert_activations_again(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kModules,

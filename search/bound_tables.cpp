@@ -216,7 +216,7 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
     experts = std::max(experts, layer.experts);
   }
   if (experts > 0) {
-    out.experts = unit(placed_sharers(l, base, order_, base.expert_axes), sizes, experts, kept);
+    out.experts = unit(placed_sharers(l, base, order_, base.experts.axes), sizes, experts, kept);
     out.experts.gather_slows = out.experts.reduce_slows = 0;  // on a stream of their own
   }
   return out;
