@@ -12,6 +12,7 @@
 #include <set>
 
 #include "plan/validate.h"
+#include "tests/realrun/strategy_files.h"
 
 namespace plait::matrix_test {
 
