@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/schedule.h"
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 
 namespace plait {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "realrun/matrix.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/matrix.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 
@@ -215,42 +215,42 @@ class List {
   std::vector<MatrixCase> cases;
 };
 
-/// matrix_of_experts.cpp: mixtures of experts, and gates of their activations.
+/// experts.cpp: mixtures of experts, and gates of their activations.
 void experts(List& list);
 void early_gates_of_experts(List& list);
 void gathered_tokens(List& list);
 void exchanges_beside_passes(List& list);
-/// matrix_of_latents.cpp: models with latent attention.
+/// latents.cpp: models with latent attention.
 void latent_attention(List& list);
-/// matrix_of_heads.cpp: models whose heads have norms.
+/// heads.cpp: models whose heads have norms.
 void norms_of_heads(List& list);
-/// matrix_of_windows.cpp: models whose queries see the last tokens alone.
+/// windows.cpp: models whose queries see the last tokens alone.
 void sliding_windows(List& list);
-/// matrix_of_arrangements.cpp: layers whose norms and branches stand elsewhere.
+/// arrangements.cpp: layers whose norms and branches stand elsewhere.
 void arrangements_of_layers(List& list);
-/// matrix_of_encoders.cpp: models whose tokens see all others.
+/// encoders.cpp: models whose tokens see all others.
 void encoders(List& list);
-/// matrix_of_state_space.cpp: models with state-space mixers.
+/// state_space.cpp: models with state-space mixers.
 void state_space_layers(List& list);
-/// matrix_of_delta_nets.cpp: models with gated delta nets and gates.
+/// delta_nets.cpp: models with gated delta nets and gates.
 void delta_nets(List& list);
-/// matrix_of_adapters.cpp: frozen models with low-rank adapters.
+/// adapters.cpp: frozen models with low-rank adapters.
 void low_rank_adapters(List& list);
-/// matrix_of_kept_results.cpp: recomputation that keeps results by name.
+/// kept_results.cpp: recomputation that keeps results by name.
 void kept_results(List& list);
-/// matrix_of_adapters.cpp: adapters with dropout, and beside matrices in nf4.
+/// adapters.cpp: adapters with dropout, and beside matrices in nf4.
 void dropped_and_quantized_adapters(List& list);
-/// matrix_of_documents.cpp: sequences of packed and padded documents.
+/// documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
-/// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of
+/// losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of
 /// the whole vocabulary, and heads that are computed again.
 void losses_in_pieces(List& list);
 void whole_losses(List& list);
-/// matrix_of_stages.cpp: stages of different tensor-parallel degrees.
+/// stages.cpp: stages of different tensor-parallel degrees.
 void uneven_stages(List& list);
-/// matrix_of_prediction.cpp: models that predict further tokens.
+/// prediction.cpp: models that predict further tokens.
 void further_tokens(List& list);
-/// matrix_of_types.cpp: weights that autocast casts, and losses of logits in 16 bits.
+/// types.cpp: weights that autocast casts, and losses of logits in 16 bits.
 void autocast(List& list);
 void narrow_losses(List& list);
 

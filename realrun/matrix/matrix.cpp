@@ -1,4 +1,4 @@
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 
 #include <tuple>
 
