@@ -13,7 +13,7 @@
 #include "cli/progress.h"
 #include "cli/verified_rows.h"
 #include "plan/refusal.h"
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 #endif
 
 namespace plait {

@@ -27,11 +27,15 @@ CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const Grou
 CollectiveCost part_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group,
                                     const Device& part);
 
+/// peer_copies.cpp: of one device to and from each other one in turn
+/// (CostModel::one_peer_at_a_time).
+CollectiveCost peer_copies_cost(const Collective& op, const GroupPlacement& group);
+
 /// Messages of one member one after the other, and what it receives per byte of the buffer, where
 /// each sends on, or takes, one share after the other.
-struct Rounds {
+struct RoundTotals {
   double count = 0, wire = 0;
 };
-Rounds ring_rounds(CollectiveKind kind, double members);
+RoundTotals ring_rounds(CollectiveKind kind, double members);
 
 }  // namespace plait

@@ -1,5 +1,6 @@
 #include "costmodel/cost.h"
 
+#include <algorithm>
 #include <array>
 
 namespace plait {
@@ -25,6 +26,22 @@ std::string_view resource_name(Resource r) {
       "storage_bandwidth"};
   static_assert(!kNames.back().empty());
   return r < kNames.size() ? kNames[r] : "?";
+}
+
+Cost operator+(const Cost& a, const Cost& b) {
+  const double ta = a.total().value, tb = b.total().value;
+  if (tb == 0) return a;
+  if (ta == 0) return b;
+  Cost sum;
+  for (std::size_t r = 0; r < sum.share.size(); ++r) sum.share[r] = a.share[r] + b.share[r];
+  sum.provenance = std::max(a.provenance, b.provenance);
+  sum.band = (a.band * ta + b.band * tb) / (ta + tb);
+  return sum;
+}
+
+Cost operator*(double times, Cost cost) {
+  for (Seconds& share : cost.share) share *= times;
+  return cost;
 }
 
 }  // namespace plait

@@ -45,4 +45,9 @@ struct Cost {
   }
 };
 
+/// Adds the shares; the worse provenance and the weighted mean of the bands remain.
+Cost operator+(const Cost& a, const Cost& b);
+/// `times` such ops, one after the other.
+Cost operator*(double times, Cost cost);
+
 }  // namespace plait

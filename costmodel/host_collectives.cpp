@@ -12,7 +12,7 @@ namespace {
 constexpr Seconds kMessageStart = Seconds(1e-6);
 constexpr double kLinkShare = 0.8;
 
-Cost rounds_cost(const Rounds& rounds, Bytes bytes, const Path& path) {
+Cost rounds_cost(const RoundTotals& rounds, Bytes bytes, const Path& path) {
   Cost cost;
   cost.share[latency_of(path.link)] = (kMessageStart + path.latency) * rounds.count;
   cost.share[bandwidth_of(path.link)] = bytes / (path.bandwidth * kLinkShare) * rounds.wire;
@@ -23,7 +23,7 @@ Cost rounds_cost(const Rounds& rounds, Bytes bytes, const Path& path) {
 
 }  // namespace
 
-Rounds ring_rounds(CollectiveKind kind, double n) {
+RoundTotals ring_rounds(CollectiveKind kind, double n) {
   switch (kind) {
     case CollectiveKind::kAllReduce: return {2 * (n - 1), 2 * (n - 1) / n};
     case CollectiveKind::kAllGather:
@@ -42,7 +42,7 @@ Rounds ring_rounds(CollectiveKind kind, double n) {
 CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group) {
   const Path& path = group.nodes > 1 ? group.inter : group.intra;
   const auto n = static_cast<double>(group.ranks);
-  const auto as = [&](Algorithm algorithm, const Rounds& rounds) {
+  const auto as = [&](Algorithm algorithm, const RoundTotals& rounds) {
     return CollectiveCost{rounds_cost(rounds, bytes, path), algorithm, Protocol::kSimple};
   };
   switch (pattern_of(kind, group.ranks, bytes)) {

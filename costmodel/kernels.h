@@ -37,9 +37,4 @@ Cost recurrence_cost(const Compute& op, const Device& device);
 /// B - C.
 Bytes uncached(Bytes bytes, const Device& device);
 
-/// Adds the shares; the worse provenance and the weighted mean of the bands remain.
-Cost operator+(const Cost& a, const Cost& b);
-/// `times` such ops, one after the other.
-Cost operator*(double times, Cost cost);
-
 }  // namespace plait

@@ -379,11 +379,4 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
   return out;
 }
 
-std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
-                                         const StageMemory& live, const Cluster& cluster,
-                                         std::size_t kind, const FrameworkMemory& framework,
-                                         const Kernels& kernels) {
-  return StageOverheads(plan, cluster, framework, kernels).of(stage, live, kind);
-}
-
 }  // namespace plait

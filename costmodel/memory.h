@@ -50,7 +50,9 @@ class StageOverheads {
   /// What is there beside the plan's tensors while ops run and tensors stay. These overheads
   /// outlive it.
   BesideTensors beside() const;
-  /// As `memory_overheads`.
+  /// Of one rank of `stage`, given its live tensors at their peak (which the allocator rounds),
+  /// with those of the peak's op. Temporaries of the optimizer step count as far as they raise the
+  /// peak: activations are gone then.
   std::vector<MemoryItem> of(std::size_t stage, const StageMemory& live, std::size_t kind = 0);
 
  private:
@@ -93,14 +95,5 @@ class StageOverheads {
       buffers_;
   bool pairs_;  // NCCL itself sends all_to_alls
 };
-
-/// Overheads of one rank of `stage`, given its live tensors at their peak (which the allocator
-/// rounds), with those of the peak's op. Temporaries of the optimizer step count as far as they
-/// raise the peak: activations are gone then.
-std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
-                                         const StageMemory& live, const Cluster& cluster,
-                                         std::size_t kind = 0,
-                                         const FrameworkMemory& framework = {},
-                                         const Kernels& kernels = {});
 
 }  // namespace plait

@@ -17,7 +17,7 @@ double stages(CollectiveKind kind) { return kind == CollectiveKind::kAllReduce ?
 CollectiveCost part_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group,
                                     const Device& part) {
   const StreamFit copy = stream_fit(part, StreamKind::kCopy);
-  const Rounds rounds = ring_rounds(kind, static_cast<double>(group.ranks));
+  const RoundTotals rounds = ring_rounds(kind, static_cast<double>(group.ranks));
   const BytesPerSecond own = part.memory_bandwidth * 0.5;  // read and written
   const BytesPerSecond of_all = group.intra.bandwidth / static_cast<double>(group.ranks);
   Cost cost;

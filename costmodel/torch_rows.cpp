@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "costmodel/eager.h"
 #include "costmodel/kernels.h"
 
 namespace plait {
@@ -110,6 +111,19 @@ Cost torch_bias_gradient_cost(const BiasGrad& op, const Device& device) {
   if (sum.total().value == 0) return {};
   const Seconds with_earlier = stream_fit(device, StreamKind::kCopy).fixed;
   return cost_on(device, sum) + cost_on(device, {with_earlier, Seconds(), Seconds()});
+}
+
+std::optional<Cost> torch_rows_cost(const Compute& op, const Device& device,
+                                    const Kernels& kernels) {
+  if (!has_torch_rows(device)) return std::nullopt;
+  if (const auto* norm = std::get_if<Norm>(&op); norm && is_native(*norm, kernels))
+    return torch_norm_cost(*norm, device);
+  if (const auto* heads = std::get_if<HeadNorm>(&op);
+      heads && is_native(norm_of_heads(*heads), kernels))
+    return torch_norm_cost(*heads, device);
+  if (const auto* bias = std::get_if<BiasGrad>(&op); bias && kernels.bias != Fusion::kFused)
+    return torch_bias_gradient_cost(*bias, device);
+  return std::nullopt;
 }
 
 }  // namespace plait

@@ -10,8 +10,11 @@
 // from memory, where the rows that are under way do not fit into the cache. What they were fitted
 // to and how well they hold: docs/models/memory-bound.md; how: tests/costmodel/fit/torch_rows.h.
 
+#include <optional>
+
 #include "costmodel/cost.h"
 #include "costmodel/efficiency.h"
+#include "model/kernels.h"
 #include "model/op.h"
 #include "topologies/cluster.h"
 
@@ -47,5 +50,8 @@ Cost torch_norm_cost(const Norm& op, const Device& device);
 Cost torch_norm_cost(const HeadNorm& op, const Device& device);
 /// The sum over rows of what came back, and its sum with earlier microbatches'.
 Cost torch_bias_gradient_cost(const BiasGrad& op, const Device& device);
+/// Of an op that these kernels do; nothing where others do.
+std::optional<Cost> torch_rows_cost(const Compute& op, const Device& device,
+                                    const Kernels& kernels);
 
 }  // namespace plait

@@ -220,7 +220,7 @@ struct Model {
     return state_width() + conv_channels() + 2 * state_heads;
   }
   std::int64_t delta_net_weights() const { return hidden * (delta_input_width() + state_width()); }
-  /// The modules that predict further tokens have.
+  /// Of the layer in each module that predicts a further token: it is as the model's last layer.
   bool mtp_has_experts() const { return has_experts(layers - 1); }
   bool mtp_has_window() const { return has_window(layers - 1); }
 

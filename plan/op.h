@@ -138,6 +138,92 @@ enum class Phase : std::uint8_t {
 };
 std::string_view name_of(Phase phase);
 
+// Operands of each op in this order, which strategies write and devices go by. R: read. W: written.
+// U: updated, which reads it too. W/U: updated where it adds to what is there or leaves some of it
+// standing. [ ]: where the op has it. "...": one or more.
+//
+//   op            pass or kind     operands
+//   MatMul        forward          x R, w R, y W/U, [bias R], [kept W/R]
+//                 input gradient   dy R, w R, dx W, [held R ...]
+//                 weight gradient  dy R, x R, dw W/U, [dbias W/U]
+//   Attention     forward          qkv R, context W/U, saved W/U, [mask W, dropped W], [kv R]
+//                 backward         dcontext R, qkv R, context R, saved R, [mask R, dropped R],
+//                                  [kv R, dkv W], dqkv W/U
+//   Norm          forward          x R, gamma R, [beta R], y W, stats W
+//                 backward         dy R, x R, stats R, gamma R, dx W, dgamma W/U, [dbeta W/U]
+//                 input gradient   dy R, x R, stats R, gamma R, dx W
+//   HeadNorm      forward          qkv R, gamma of queries R, gamma of keys R, out W, stats W
+//                 backward         dqkv U, qkv R, stats R, both gammas R, both dgammas W/U
+//                 input gradient   dqkv U, qkv R, stats R, both gammas R
+//   Activation    forward          u R, a W, [gates R]
+//                 backward         da R, u R, du W, [gates R, dgates W]
+//   Gate          forward          x R, g R, out W
+//                 backward         dout R, x R, g R, dx W, dg W
+//   Rope          both             rows U
+//   LatentHeads   forward          q R, kv R, rotary R, qkv W
+//                 backward         dqkv R, dq W, dkv W, drotary W
+//   CausalConv    forward          packed R, taps R, [bias R], out W
+//                 backward         dout R, packed R, taps R, [bias R], dpacked U, dtaps W/U,
+//                                  [dbias W/U]
+//   Scan          forward          rows R, packed R, a R, d R, dt_bias R, y W, states W,
+//                                  scratch W ...
+//                 backward         dy R, rows R, packed R, a R, d R, dt_bias R, drows W,
+//                                  dpacked U, da W/U, dd W/U, ddt_bias W/U, states W,
+//                                  scratch W ...
+//   DeltaRule     forward          rows R, packed R, a R, dt_bias R, y W, kept W, stats W,
+//                                  inverse W, states W, scratch W ...
+//                 backward         dy R, kept R, stats R, inverse R, packed R, a R, dt_bias R,
+//                                  drows W, dpacked U, da W/U, ddt_bias W/U, states W,
+//                                  scratch W ...
+//   GatedNorm     forward          y R, packed R, gamma R, out W, stats W
+//                 backward         dout R, y R, packed R, stats R, gamma R, dy W, dpacked W,
+//                                  dgamma W/U, [out W]
+//   Embedding     forward          tokens R, table R, out W
+//                 backward         tokens R, dout R, dtable W/U
+//     positions   forward          x R, table R, out W
+//                 backward         dout R, dtable W/U
+//   CrossEntropy  row maxima       logits R, max W
+//                 sums             logits R, max R, labels R, sums W
+//                 loss             sums R, loss W
+//                 gradient         logits U, max R, sums R, labels R
+//   Route         forward          logits R, gates W, slots W
+//                 backward         dgates R, gates R, slots R, dlogits W
+//   Dispatch      forward          x R, slots R, filled W, [own slots W]
+//                 backward         dfilled R, slots R, dx W
+//   Combine       forward          filled R, gates R, slots R, out W
+//                 backward         dout R, filled R, gates R, slots R, dfilled W, dgates W
+//     no gates    forward          filled R, slots R, out W
+//                 backward         dout R, slots R, dfilled W
+//   Add           forward          a R, b R, out W, [bias R], [mask W]
+//                 in place, scaled b R, out U
+//                 alone            b R, out W, mask W
+//                 backward         dout R, mask R, db W
+//                 scaled backward  dout R, db W
+//   BiasGrad                       dy R, dbias W/U
+//   Cast                           in R, out W/U, [further outs W ...]
+//                 scaled           in R, out W/U, magnitudes R
+//                 to int8          in R, q W, scales W
+//                 from int8        q R, scales R, out W
+//                 from nf4         codes R, scales R, out W
+//                 nested nf4       codes R, scales in 8 bits R, their scales R, scales W, out W
+//   Fill                           t W ...
+//   SquaredNorm                    norm W/U, gradients R ...
+//   Amax                           master R, magnitudes W
+//   Adam                           gradient R, [norm R], [weight W/U], [master U], both moments U
+//   Collective    in place         buffer U ...
+//                                  from R, to W
+//   Send                           x R
+//   Recv                           x W
+//   Copy                           from R, to W/U
+//
+// MatMul: y is updated where other steps of a ring write other rows of it; sections of y outlive
+// it in `kept`, or are read from there and not computed; `held` stays until then though nothing of
+// it is read. Attention: `saved` is the log-sum-exp or, unfused, the probabilities, with dropout
+// also where and what of them is left; `kv` are keys and values of other ranks' tokens; blocks of
+// a ring behind the first one update results. Cast: further outs are copies in another order.
+// Collective: in place all_reduce, and shards that lie in whole buffers, one buffer behind the
+// other. Serving has caches that are read or updated behind the others (kv_cache.cpp,
+// latent_cache.cpp, state_cache.cpp in plan/strategies).
 struct Op {
   Body body;
   Stream stream = Stream::kCompute;

@@ -7,7 +7,7 @@
 namespace plait {
 
 /// Adds a kSize fault for each op that works on more elements of an operand than a rank has of it,
-/// or that lacks the operand. Sizes and the order of operands are those of plan/strategies/draft.h.
+/// or that lacks the operand. Sizes and the order of operands are those of plan/op.h.
 /// A transfer between stages is not looked at here: its two ends are compared with each other
 /// (stage_meetings.h).
 void check_op_sizes(const Plan& plan, FaultList& faults);

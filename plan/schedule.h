@@ -57,7 +57,7 @@ inline constexpr std::int64_t kAnyChunks = std::numeric_limits<std::int64_t>::ma
 ///   ramp up too, W come 2 stage microbatches behind. zb-1p, zb-2p (section 3): laid out for given
 ///   durations by automatic_schedule.h, holding the activations of no more than p microbatches, or
 ///   2 p. zb-v (section 6), dualpipe and dualpipe-v (DeepSeek-AI 2024, 2025): v_schedules.cpp.
-///   v-half, v-min (Qi et al. 2024): building_blocks.cpp.
+///   v-half, v-min (Qi et al. 2024): v_half_and_min.cpp.
 inline constexpr std::array<ScheduleKind, 13> kSchedules = {{
     {Schedule::kGpipe, "gpipe", 1, 1, 1, false, PipelineShape::kLoop, true},
     {Schedule::k1f1b, "1f1b", 1, 1, 1, false, PipelineShape::kLoop, true},
@@ -159,7 +159,7 @@ std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stag
 std::vector<Task> zb_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
 std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
 std::vector<Task> dualpipe(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
-/// building_blocks.cpp, all stages: v-half or v-min.
+/// v_half_and_min.cpp, all stages: v-half or v-min.
 std::vector<std::vector<Task>> building_blocks(Schedule kind, std::int64_t stages,
                                                std::int64_t microbatches);
 

@@ -324,7 +324,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   Strategy strategy;
   strategy.mesh = layout.mesh;
   const bool dealt = layout.experts == ExpertSharing::kDealt;
-  if (dealt) strategy.expert_axes = AxisSet(Axis::kDp) | Axis::kTp;
+  if (dealt) strategy.experts.axes = AxisSet(Axis::kDp) | Axis::kTp;
   Draft draft(model, workload, strategy);
   write_layers(draft);
   if (!layout.row_split) apply_tensor_parallel(draft);

@@ -238,17 +238,27 @@ enum class ExpertGates : std::uint8_t { kResults, kActivations };
 /// is scattered (Megatron-Core's MoEAllGatherTokenDispatcher).
 enum class ExpertDispatch : std::uint8_t { kAllToAll, kAllGather };
 
+/// Of a mixture.
+struct ExpertOptions {
+  /// That divide the experts. kContextAxes and tp beside ep: the ranks along them, which share a
+  /// sequence's tokens, hold different experts too (Liu et al. 2025, MoE Parallel Folding, arXiv
+  /// 2504.14960). Without tp every expert is split over tp as an MLP is.
+  AxisSet axes = Axis::kEp;
+  /// With tp in `axes`: at most so many ranks, side by side along tp, split an expert
+  /// (Megatron-LM's --expert-tensor-parallel-size); the next ones have other experts.
+  std::int64_t tp = 1;
+  ExpertGates gates = ExpertGates::kResults;
+  ExpertDispatch dispatch = ExpertDispatch::kAllToAll;
+
+  /// Of `ranks` that split a layer, those that split an expert.
+  std::int64_t ranks_of_one(std::int64_t ranks) const {
+    return axes.has(Axis::kTp) ? std::min(tp, ranks) : ranks;
+  }
+};
+
 struct Strategy {
   Mesh mesh;
-  /// Axes that divide the experts of a mixture. kContextAxes and tp beside ep: the ranks along
-  /// them, which share a sequence's tokens, hold different experts too (Liu et al. 2025, MoE
-  /// Parallel Folding, arXiv 2504.14960). Without tp every expert is split over tp as an MLP is.
-  AxisSet expert_axes = Axis::kEp;
-  /// With tp in expert_axes: at most so many ranks, side by side along tp, split an expert
-  /// (Megatron-LM's --expert-tensor-parallel-size); the next ones have other experts.
-  std::int64_t expert_tp = 1;
-  ExpertGates expert_gates = ExpertGates::kResults;
-  ExpertDispatch expert_dispatch = ExpertDispatch::kAllToAll;
+  ExpertOptions experts;
   bool sequence_parallel =
       false;  // Megatron SP: norms and residuals sharded over tp along the sequence
   /// What is sharded over the fsdp axis (over dp where fsdp = 1), over cp, ulysses and ep: 0
@@ -277,20 +287,17 @@ struct Strategy {
     const std::int64_t ranks = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
     return parameter_server.any() ? parameter_server.layout().workers(ranks) : ranks;
   }
-  /// Of `tp` ranks that split a layer, those that split an expert.
-  std::int64_t ranks_of_an_expert(std::int64_t tp) const {
-    return expert_axes.has(Axis::kTp) ? std::min(expert_tp, tp) : tp;
-  }
-  /// Splits layers over `tp` ranks in all, and experts as `expert_tp` says.
+  /// Splits layers over `tp` ranks in all, and experts as `experts` says.
   void split_layers(std::int64_t tp) {
-    const std::int64_t of_expert = ranks_of_an_expert(tp);
+    const std::int64_t of_expert = experts.ranks_of_one(tp);
     mesh[Axis::kEtp] = of_expert < tp ? of_expert : 1;
     mesh[Axis::kTp] = tp / mesh[Axis::kEtp];
   }
-  /// Those of expert_axes along which experts differ: not tp where all of its ranks split each one.
+  /// Those of experts.axes along which experts differ: not tp where all of its ranks split each
+  /// one.
   AxisSet axes_of_experts() const {
     const std::int64_t tp = mesh.size_of(kTensorAxes);
-    return ranks_of_an_expert(tp) == tp ? expert_axes - Axis::kTp : expert_axes;
+    return experts.ranks_of_one(tp) == tp ? experts.axes - Axis::kTp : experts.axes;
   }
   /// Shares the tokens of each sequence among `cp` ranks in all, as `context` says.
   void share_tokens(std::int64_t cp) {

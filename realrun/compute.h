@@ -24,7 +24,7 @@ struct RunContext {
   double learning_rate = 1e-3;
 };
 
-/// Executes `op` as it stands in `call`. The operand order is that of plan/strategies/draft.h. Ops
+/// Executes `op` as it stands in `call`. The operand order is that of plan/op.h. Ops
 /// of different streams may be executed by different threads. Results are rounded to the type of
 /// their tensor (realrun/rounding.h).
 template <class T>

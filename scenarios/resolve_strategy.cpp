@@ -95,7 +95,7 @@ void check_hybrid(const StrategyPart& p) {
 }
 
 void check_expert_tp(const StrategyPart& p, const Strategy& s) {
-  const std::int64_t ranks = s.ranks_of_an_expert(p.tp);
+  const std::int64_t ranks = s.experts.ranks_of_one(p.tp);
   if (p.tp % ranks == 0) return;
   refuse_field(
       "S095",
@@ -134,10 +134,10 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.mesh[Axis::kEp] = part.ep;
   out.context = part.context;
   out.share_tokens(part.cp);
-  out.expert_axes = part.expert_axes, out.expert_tp = part.expert_tp;
+  out.experts.axes = part.expert_axes, out.experts.tp = part.expert_tp;
   check_expert_tp(part, out);
   out.split_layers(part.tp);
-  out.expert_gates = part.expert_gates, out.expert_dispatch = part.expert_dispatch;
+  out.experts.gates = part.expert_gates, out.experts.dispatch = part.expert_dispatch;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
   out.keep_weight_shard = part.keep_weight_shard;

@@ -57,7 +57,7 @@ class Cuts {
  private:
   /// S010, S095.
   bool splits_experts(std::int64_t tp) const {
-    const std::int64_t ranks = of_.strategy.ranks_of_an_expert(tp);
+    const std::int64_t ranks = of_.strategy.experts.ranks_of_one(tp);
     return tp % ranks == 0 && of_.model.expert_ffn_hidden % ranks == 0;
   }
   void context(std::int64_t ranks) {
@@ -85,11 +85,11 @@ class Cuts {
     }
   }
   /// So many ranks along ep can have as many experts each: those that the other axes of
-  /// expert_axes leave.
+  /// experts.axes leave.
   std::int64_t groups_of_experts() const {
     if (of_.model.experts == 0) return 1;
-    std::int64_t others = layout_.tp / of_.strategy.ranks_of_an_expert(layout_.tp);
-    if (of_.strategy.expert_axes.has(Axis::kCp)) others *= layout_.cp;
+    std::int64_t others = layout_.tp / of_.strategy.experts.ranks_of_one(layout_.tp);
+    if (of_.strategy.experts.axes.has(Axis::kCp)) others *= layout_.cp;
     return of_.model.experts % others == 0 ? of_.model.experts / others : 1;
   }
 

@@ -111,7 +111,7 @@ class LeastMemory {
         kept_(kept),
         again_(again),
         all_(sharers_of(l, s.strategy)),
-        of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy, s.strategy.expert_axes)
+        of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy, s.strategy.experts.axes)
                                                : all_) {}
 
   /// Or part of it, where that is more than `enough`.

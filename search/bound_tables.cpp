@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <unordered_set>
 
 #include "core/parallel.h"
@@ -104,20 +103,9 @@ std::int64_t largest_unit(const ShardSizes& sizes) {
 
 }  // namespace
 
-void Bounds::prepare(std::span<const Layout> layouts, int threads) {
-  std::vector<std::uint32_t> numbers(layouts.size());
-  std::iota(numbers.begin(), numbers.end(), 0U);
-  plan(layouts, numbers, true, threads);
-  prepare_time(layouts, numbers, threads);
-}
-
-void Bounds::prepare_memory(std::span<const Layout> layouts, Numbers numbers, int threads) {
-  plan(layouts, numbers, false, threads);
-}
-
 /// No plan is of two shares, so these are planned side by side; in each the smallest
 /// microbatches come first, which may tell that larger ones have no room.
-void Bounds::plan(std::span<const Layout> layouts, Numbers numbers, bool all, int threads) {
+void Bounds::prepare_memory(std::span<const Layout> layouts, Numbers numbers, int threads) {
   const std::map<SharedAs, BySize> by = by_share(layouts, numbers, threads);
   std::vector<const BySize*> shares;
   for (const auto& [share, sizes] : by) {  // so that each writes to tables of its own
@@ -126,11 +114,11 @@ void Bounds::plan(std::span<const Layout> layouts, Numbers numbers, bool all, in
     shares.push_back(&sizes);
   }
   in_parallel(shares.size(), threads, [&](std::size_t i) {
-    for (const auto& [size, alike] : *shares[i]) plan_alike(layouts, alike, all, threads);
+    for (const auto& [size, alike] : *shares[i]) plan_alike(layouts, alike, threads);
   });
 }
 
-void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const Numbers> alike, bool all,
+void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const Numbers> alike,
                         int threads) {
   Table<ShardKey, std::optional<ShardCosts>> planned;
   const auto keys_of = [&](Numbers piece, auto&& add) {
@@ -139,7 +127,7 @@ void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const Numbers
       const Layout& l = layouts[n];
       each_part(l, [&](const Layout& part) {
         add(shard_key(part), part,
-            [&] { return !is_planned(part, recent.planned) && (all || !too_large(l, recent)); });
+            [&] { return !is_planned(part, recent.planned) && !too_large(l, recent); });
       });
     }
   };
@@ -216,7 +204,7 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
     experts = std::max(experts, layer.experts);
   }
   if (experts > 0) {
-    out.experts = unit(placed_sharers(l, base, order_, base.expert_axes), sizes, experts, kept);
+    out.experts = unit(placed_sharers(l, base, order_, base.experts.axes), sizes, experts, kept);
     out.experts.gather_slows = out.experts.reduce_slows = 0;  // on a stream of their own
   }
   return out;

@@ -54,15 +54,6 @@ Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardSizes& sizes)
   return {order_.stride(l, Axis::kPp), l.pp, sizes.message.value};
 }
 
-std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
-  Recent recent;
-  const std::optional<Bytes> least = memory(layout, recent);
-  if (!least) return std::nullopt;
-  const std::optional<SimTime> time = step(layout, recent);
-  if (!time) return std::nullopt;
-  return LowerBound{*time, *least};
-}
-
 std::optional<Bytes> Bounds::memory(const Layout& l, Recent& recent) const {
   const auto always = [](const Layout&, const Layout&) { return true; };
   MemoryOfShape& shape = recent.memory.of(l, always, [&](auto&& emplace) -> MemoryOfShape& {

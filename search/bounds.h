@@ -23,12 +23,6 @@
 
 namespace plait {
 
-/// Step time and memory of the fullest rank, at least.
-struct LowerBound {
-  SimTime step = 0;
-  Bytes memory;
-};
-
 /// The memory of the largest device.
 Bytes most_memory(const Cluster& cluster);
 
@@ -87,8 +81,6 @@ class Bounds {
   void prepare_memory(std::span<const Layout> layouts, Numbers numbers, int threads);
   /// And what those of their time need, whose memory is prepared.
   void prepare_time(std::span<const Layout> layouts, Numbers numbers, int threads);
-  /// Both, of all of them, however large.
-  void prepare(std::span<const Layout> layouts, int threads);
 
   /// What a thread found last in the tables, and worked out of shapes: the next layouts mostly need
   /// the same. For use until the next call of a function above.
@@ -99,8 +91,6 @@ class Bounds {
   /// that is too large for any device, enough to tell.
   std::optional<Bytes> memory(const Layout& layout, Recent& recent) const;
   std::optional<SimTime> step(const Layout& layout, Recent& recent) const;
-  /// Both.
-  std::optional<LowerBound> operator()(const Layout& layout) const;
   /// A closer bound of the step time, of a layout that has one. From any thread.
   SimTime closer(const Layout& layout) const;
 
@@ -108,11 +98,8 @@ class Bounds {
   static CutKey cut_key(const Layout& l);
   static ShardKey shard_key(const Layout& l);  // with its microbatch
   bool too_large(const Layout& l, Recent& recent) const;
-  /// Plans what the layouts need; only for those that are not known to be too large, or for all.
-  void plan(std::span<const Layout> layouts, Numbers numbers, bool all, int threads);
-  /// The same for layouts whose microbatches are equally large.
-  void plan_alike(std::span<const Layout> layouts, std::span<const Numbers> alike, bool all,
-                  int threads);
+  /// Prepares the memory of layouts whose microbatches are equally large.
+  void plan_alike(std::span<const Layout> layouts, std::span<const Numbers> alike, int threads);
   /// Of the largest microbatch up to the layout's that was planned; null where none was.
   const std::optional<ShardCosts>* shard(const Layout& l, LastFound<Shards>& recent) const;
   bool is_planned(const Layout& l, LastFound<Shards>& recent) const;

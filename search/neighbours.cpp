@@ -148,7 +148,7 @@ class Neighbours {
   /// How tokens get to experts on other ranks.
   void dispatch() {
     if (!has_experts_ || s_.mesh.size_of(s_.axes_of_experts()) < 2) return;
-    const bool gathers = s_.expert_dispatch == ExpertDispatch::kAllGather;
+    const bool gathers = s_.experts.dispatch == ExpertDispatch::kAllGather;
     add("dispatch", {{"strategy.expert_dispatch", gathers ? "all_to_all" : "all_gather"}});
   }
 

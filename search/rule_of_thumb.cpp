@@ -40,8 +40,8 @@ std::vector<Layout> candidates(const Scenario& s, const Space& offered, Recomput
   const bool mixture = s.model.experts > 0;
   const Space rule = rule_in(offered, mixture, recompute);
   SpaceOf of{rule, s.model, s.workload, s.cluster.world_size()};
-  of.strategy.expert_axes = s.strategy.expert_axes;
-  of.strategy.expert_tp = s.strategy.expert_tp;
+  of.strategy.experts.axes = s.strategy.experts.axes;
+  of.strategy.experts.tp = s.strategy.experts.tp;
   std::int32_t Layout::*within_node = mixture ? &Layout::ep : &Layout::tp;
   std::vector<Layout> out;
   std::int32_t most = 1;  // that a node has

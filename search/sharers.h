@@ -17,7 +17,7 @@ struct Sharers {
 };
 
 /// `base`: what no layout says. `apart`: axes along which the weights differ, as experts do along
-/// Strategy::expert_axes.
+/// Strategy::experts.axes.
 Sharers sharers_of(const Layout& layout, const Strategy& base, AxisSet apart = {});
 
 /// And where they lie.

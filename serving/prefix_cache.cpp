@@ -144,8 +144,4 @@ void PrefixCache::release(std::size_t r) {
   }
 }
 
-std::int64_t PrefixCache::used_blocks() const {
-  return std::ranges::count_if(made_, [](const Block& b) { return b.uses > 0; });
-}
-
 }  // namespace plait

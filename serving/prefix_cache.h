@@ -38,8 +38,6 @@ class PrefixCache {
 
   /// That no request uses.
   std::int64_t free_blocks() const { return free_; }
-  /// That are used, each counted once.
-  std::int64_t used_blocks() const;
 
  private:
   struct Contents {

@@ -54,12 +54,12 @@ struct Device {
   }
 };
 
-/// A route between two devices, or the share of the fabric that one member of a group has.
 /// A PCIe link carries as much as a NIC of this share of its rate: NCCL counts 96 GB/s on a
 /// PCIe 6.0 x16 port of 121, as on an 800 Gbit/s NIC of 100 (NCCL 2.30 src/graph/xml.cc,
 /// kvDictPciGen).
 inline constexpr double kNicForPcie = 100.0 / 121;
 
+/// A route between two devices, or the share of the fabric that one member of a group has.
 struct Path {
   LinkClass link = LinkClass::kNvlink;  // of its narrowest link
   BytesPerSecond bandwidth;             // per direction, of its narrowest link

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/network/replay.h"
+#include "tests/sim/replay.h"
 
 namespace plait {
 

@@ -7,8 +7,8 @@
 
 #include "plan/plan.h"
 #include "scenarios/scenario.h"
-#include "sim/network/replay.h"
 #include "sim/simulate.h"
+#include "tests/sim/replay.h"
 #include "topologies/catalogue.h"
 
 namespace plait {

@@ -2,50 +2,7 @@
 // The plan while it is being made. `layers` writes the unsharded ops of one microbatch through the
 // embedding, one transformer layer and the head; the strategies then rewrite them one after
 // another. Op sizes are not kept by hand: `fit_sizes` derives each body's sizes from the shapes of
-// its operands.
-//
-// Operand order, for every op (R read, W write, U update; [] where the op has it):
-// - MatMul: forward {x R, w R, y W, [bias R], [kept]}, where sections of y outlive it in `kept` (W)
-//   or are taken from there and not computed (R); input gradient {dy R, w R, dx W, [y R]}, where y
-//   is kept until then though nothing needs it; weight gradient {dy R, x R, dw, [dbias]}
-// - Norm: forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x R, stats R, gamma R,
-//   dx W, dgamma, [dbeta]}, input gradient the same without dgamma and dbeta
-// - HeadNorm: forward {qkv R, gamma of queries R, of keys R, out W, stats W}; backward {dqkv U,
-//   qkv R, stats R, gamma R, gamma R, dgamma, dgamma}, input gradient without the last two
-// - Attention: forward {qkv R, context W, saved W, [kv R]}; backward {dcontext R, qkv R, context R,
-//   saved R, [kv R, dkv W], dqkv W}
-// - Activation: forward {u R, a W, [gates R]}; backward {da R, u R, du W, [gates R, dgates W]}
-// - LatentHeads: forward {q R, kv R, rotary R, qkv W}; backward {dqkv R, dq W, dkv W, drotary W}
-// - Rope {qkv U}; BiasGrad {dy R, dbias}
-// - Cast {in R, out W ...}, accumulating {in R, out U}, scaled {in R, out, magnitudes R},
-// quantising {in R, q W, scales W},
-//   restoring {q R, scales R, out W}, from nf4 {codes R, scales R, out W} or, nested, {codes R,
-//   scales in 8 bits R, theirs R, scales W, out W}; Fill {t W ...}
-// - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}, alone {b R, out W,
-//   mask W}; backward {dout R, mask R, db W}, scaled {dout R, db W}
-// - Gate: forward {x R, g R, out W}; backward {dout R, x R, g R, dx W, dg W}
-// - CausalConv: forward {packed R, taps R, [bias R], out W}; backward {dout R, packed R, taps R,
-//   [bias R], dpacked U, dtaps, [dbias]}
-// - DeltaRule: forward {rows R, packed R, a R, dt_bias R, y W, kept W, stats W, inverse W, states
-//   W, scratch W ...}; backward {dy R, kept R, stats R, inverse R, packed R, a R, dt_bias R, drows
-//   W, dpacked U, da, ddt_bias, states W, scratch W ...}
-// - Scan: forward {rows R, packed R, a R, d R, dt_bias R, y W, states W, scratch W ...}; backward
-// {dy
-//   R, rows R, packed R, a R, d R, dt_bias R, drows W, dpacked U, da, dd, ddt_bias, states W,
-//   scratch W ...}
-// - GatedNorm: forward {y R, packed R, gamma R, out W, stats W}; backward {dout R, y R, packed R,
-//   stats R, gamma R, dy W, dpacked W, dgamma, [out W]}
-// - Embedding: forward {tokens R, table R, out W}, positions {in R, table R, out W}; backward
-//   {tokens R, dout R, dtable}, positions {dout R, dtable}
-// - CrossEntropy: max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
-//   loss W}; gradient {logits U, max R, sums R, labels R}
-// - Route: forward {logits R, gates W, slots W}; backward {dgates R, gates R, slots R, dlogits W}
-// - Dispatch: forward {x R, slots R, filled W, [own slots W]}; backward {dfilled R, slots R, dx W}
-// - Combine: forward {filled R, gates R, slots R, out W}; backward {dout R, filled R, gates R,
-//   slots R, dfilled W, dgates W}; without gates {filled R, slots R, out W}, {dout R, slots R,
-//   dfilled W}
-// - SquaredNorm {norm W, gradients R ...}; Amax {master R, magnitudes W}
-// - Adam {gradient R, norm R, weight, master U, moments U, U}
+// its operands, whose order plan/op.h says.
 
 #include <algorithm>
 #include <array>

@@ -5,9 +5,9 @@
 // four times (ep - 1) / ep of k s b h elements per layer and microbatch, without dropped tokens and
 // empty slots.
 //
-// Strategy::expert_axes may name the axes of context and tp too (MoE Parallel Folding, Liu et al.
+// Strategy::experts.axes may name the axes of context and tp too (MoE Parallel Folding, Liu et al.
 // 2025, arXiv 2504.14960), whose ranks hold different tokens of a sequence then. Where experts are
-// split over tp, or over the E of its ranks that Strategy::expert_tp says, and tokens are
+// split over tp, or over the E of its ranks that Strategy::experts.tp says, and tokens are
 // sequence-parallel, these gather the slots of all their tokens behind the first all_to_all and
 // reduce and scatter the results before the second (Megatron-LM, MoEAlltoAllTokenDispatcher):
 //
@@ -19,7 +19,7 @@
 //
 // Slots lie by expert, (E, slots, h), where tokens are, and by expert and sender, (E / ep, ep
 // slots, h), where experts are; between the two they are put in order by a copy, as Megatron-LM
-// does. Strategy::expert_dispatch may gather all ranks' tokens instead: expert_gather.cpp.
+// does. Strategy::experts.dispatch may gather all ranks' tokens instead: expert_gather.cpp.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -189,7 +189,7 @@ AxisSet dealing_axes(const Draft& d) {
 /// Tensor parallelism lies on two axes of the mesh where it splits experts less than the rest.
 void require_split(const Draft& d) {
   const std::int64_t tp = d.mesh().size_of(kTensorAxes);
-  const std::int64_t of_expert = d.strategy.ranks_of_an_expert(tp);
+  const std::int64_t of_expert = d.strategy.experts.ranks_of_one(tp);
   if (d.mesh()[Axis::kEtp] == (of_expert < tp ? of_expert : 1)) return;
   throw refusal("S095",
                 "experts are split over " + std::to_string(of_expert) +
@@ -241,7 +241,7 @@ void apply_expert_parallel(Draft& d) {
   if (!d.strategy.sequence_parallel) split = {};  // all have the same tokens
   if (dealt.empty() && split.empty()) return;
   shard_experts(d, dealt);
-  const bool gathers = d.strategy.expert_dispatch == ExpertDispatch::kAllGather;
+  const bool gathers = d.strategy.experts.dispatch == ExpertDispatch::kAllGather;
   for (LayerKind& layer : d.layers) {
     if (!layer.has_experts()) continue;
     if (gathers)

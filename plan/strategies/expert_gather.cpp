@@ -28,7 +28,7 @@ class GatherRewrite {
       : d_(d),
         axes_(dealt | split),
         ranks_(d.mesh().size_of(axes_)),
-        weighted_(d.strategy.expert_gates == ExpertGates::kResults),
+        weighted_(d.strategy.experts.gates == ExpertGates::kResults),
         at_experts_(d, dealt, ranks_) {}
 
   void run(LayerPasses& layer) {

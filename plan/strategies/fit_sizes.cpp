@@ -1,5 +1,5 @@
 // Sizes of op bodies from the local shapes of their operands. Rows of an activation (s, b, width)
-// are s b tokens. Operand order is the one in draft.h.
+// are s b tokens. Operand order is the one in plan/op.h.
 #include <algorithm>
 #include <utility>
 

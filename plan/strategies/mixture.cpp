@@ -72,7 +72,7 @@ MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w, UnitKind unit)
   slots_ = chosen("expert_slots", DType::kInt64, Scope::kLayerMicrobatch);
   expert_input_ = experts_.rows("experts_input", m_.hidden, Scope::kLayerMicrobatch, {});
   experts_.declare_saved();
-  const bool early = d.strategy.expert_gates == ExpertGates::kActivations;
+  const bool early = d.strategy.experts.gates == ExpertGates::kActivations;
   if (early) slot_gates_ = experts_.rows("experts_gates", 1, Scope::kLayerMicrobatch, {});
   const Scope kept = early ? Scope::kCall : Scope::kLayerMicrobatch;
   expert_out_ = experts_.rows("experts_out", m_.hidden, kept, {});

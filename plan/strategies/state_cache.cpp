@@ -45,7 +45,7 @@ class StateRewrite {
   }
 
  private:
-  /// Where the results stand among operands (draft.h); behind them is what chunks need.
+  /// Where the results stand among operands (plan/op.h); behind them is what chunks need.
   static constexpr std::size_t kScanned = 5, kRuled = 4;
 
   TensorId cache(const char* name, std::array<Dim, 3> dims, DType type) {

@@ -143,6 +143,4 @@ std::string words_for(const Quietness& q) {
   return noise.empty() ? "quiet" : fmt::format("noisy: {}", fmt::join(noise, ", "));
 }
 
-bool is_quiet(const Quietness& q) { return words_for(q) == "quiet"; }
-
 }  // namespace plait

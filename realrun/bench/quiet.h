@@ -30,6 +30,5 @@ Quietness quietness_since(const MachineTime& before);
 
 /// "quiet", or "noisy: 12 % stolen, ...": what is beyond the limits in quiet.cpp.
 std::string words_for(const Quietness& q);
-bool is_quiet(const Quietness& q);
 
 }  // namespace plait

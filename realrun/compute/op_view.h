@@ -24,7 +24,7 @@ namespace plait {
 
 inline constexpr double kNormEpsilon = 1e-5;  // of GPT-2's and Llama 3's norms
 
-/// Which operand is which is said in plan/strategies/draft.h.
+/// Which operand is which is said in plan/op.h.
 class OpView {
  public:
   OpView(const RunContext& c, const Op& op, const Call& call)

@@ -185,7 +185,7 @@ TEST(CalibratedCost, ProductsSpendTheirTimeOnThePeakRate) {
   EXPECT_EQ(cost.share[kMemoryBandwidth].value, 0);
 }
 
-// Vidur's layers on an H100 take 1.10 times as long as the same products alone (costmodel.cpp). A
+// Vidur's layers on an H100 take 1.10 times as long as the same products alone (efficiency.cpp). A
 // profile's rows are of a step already, and a processor has nothing to share.
 TEST(CalibratedCost, ProductsThatWereMeasuredAloneTakeLongerInAStep) {
   const MatMul op{.m = 10, .n = 20, .k = 30, .in = DType::kFp32, .out = DType::kFp32};

@@ -57,7 +57,7 @@ Bytes item(const std::vector<MemoryItem>& items, const std::string& name) {
 // communicator each, however often they are used, and an axis of one rank is none.
 TEST(Memory, EveryCommunicatorHasItsBuffersOnce) {
   const Plan plan = small_plan();
-  const auto items = memory_overheads(plan, 1, live(0), cluster_of("hgx-h100", 1));
+  const auto items = StageOverheads(plan, cluster_of("hgx-h100", 1)).of(1, live(0));
   const auto per_channel = static_cast<std::int64_t>((4 + 0.5 + 4.6875) * kMiB);
   EXPECT_EQ(item(items, "communicator_buffers"), Bytes(2 * 24 * per_channel));
 }
@@ -70,7 +70,7 @@ TEST(Memory, OldNcclConnectsTreesToo) {
   Plan plan = small_plan();
   plan.programs[0].calls = {Call{0}};
   const auto all = [&](const FrameworkMemory& m) {
-    return item(memory_overheads(plan, 0, live(0), cluster_of("hgx-h100", 1), 0, m),
+    return item(StageOverheads(plan, cluster_of("hgx-h100", 1), m).of(0, live(0)),
                 "communicator_buffers");
   };
   EXPECT_EQ(all(old), Bytes(2 * all({}).value)) << "groups of two";
@@ -90,8 +90,7 @@ TEST(Memory, AllToAllsConnectEachPairOfANode) {
   plan.programs.resize(1);
   plan.programs[0].calls = {Call{0}};
   const auto buffers = [&](const Kernels& kernels) {
-    const auto items =
-        memory_overheads(plan, 0, live(0), cluster_of("hgx-h100", 1), 0, {}, kernels);
+    const auto items = StageOverheads(plan, cluster_of("hgx-h100", 1), {}, kernels).of(0, live(0));
     return static_cast<double>(item(items, "communicator_buffers").value);
   };
   EXPECT_NEAR(buffers({}), 3.28e9, 0.02e9);
@@ -102,7 +101,7 @@ TEST(Memory, AllToAllsConnectEachPairOfANode) {
 
 TEST(Memory, EachThreadThatMultipliesHasAWorkspace) {
   const auto workspace = [](const char* preset, const FrameworkMemory& m) {
-    const auto items = memory_overheads(small_plan(), 0, live(0), cluster_of(preset, 1), 0, m);
+    const auto items = StageOverheads(small_plan(), cluster_of(preset, 1), m).of(0, live(0));
     return item(items, "workspace");
   };
   EXPECT_EQ(workspace("hgx-h100", {}), Bytes(2 * 32 * kMiB));
@@ -117,14 +116,14 @@ TEST(Memory, EachThreadThatMultipliesHasAWorkspace) {
 TEST(Memory, SendingAddsBuffers) {
   const Plan plan = small_plan();
   const Cluster cluster = cluster_of("hgx-h100", 1);
-  const Bytes sender = item(memory_overheads(plan, 0, live(0), cluster), "communicator_buffers");
-  const Bytes other = item(memory_overheads(plan, 1, live(0), cluster), "communicator_buffers");
+  const Bytes sender = item(StageOverheads(plan, cluster).of(0, live(0)), "communicator_buffers");
+  const Bytes other = item(StageOverheads(plan, cluster).of(1, live(0)), "communicator_buffers");
   EXPECT_GT(sender, other);
 }
 
 TEST(Memory, TheAllocatorHoldsWholeSegments) {
   for (std::int64_t bytes : {std::int64_t{1}, 3 * kMiB, 10 * kGiB + 17}) {
-    const auto items = memory_overheads(small_plan(), 0, live(bytes), cluster_of("hgx-h100", 1));
+    const auto items = StageOverheads(small_plan(), cluster_of("hgx-h100", 1)).of(0, live(bytes));
     const Bytes reserve = item(items, "allocator_reserve");
     EXPECT_EQ((reserve.value + bytes) % (2 * kMiB), 0);
     EXPECT_GE(reserve.value, 0);
@@ -138,7 +137,7 @@ TEST(Memory, TheAllocatorGivesBackWhereMemoryIsShort) {
   wasteful.fragmentation = 0.15;
   const Cluster cluster = cluster_of("dgx-a100", 1);
   const auto reserve = [&](std::int64_t gib) {
-    const auto items = memory_overheads(small_plan(), 0, live(gib * kGiB), cluster, 0, wasteful);
+    const auto items = StageOverheads(small_plan(), cluster, wasteful).of(0, live(gib * kGiB));
     Bytes sum(gib * kGiB);
     for (const MemoryItem& i : items) sum += i.bytes;
     const double share = static_cast<double>(item(items, "allocator_reserve").value) /
@@ -152,7 +151,7 @@ TEST(Memory, TheAllocatorGivesBackWhereMemoryIsShort) {
 
 TEST(Memory, EveryItemNamesItsSource) {
   for (const MemoryItem& i :
-       memory_overheads(small_plan(), 0, live(kGiB), cluster_of("dgx-a100", 1)))
+       StageOverheads(small_plan(), cluster_of("dgx-a100", 1)).of(0, live(kGiB)))
     EXPECT_FALSE(i.source.empty()) << i.name;
 }
 
@@ -167,7 +166,7 @@ TEST(Memory, CopiesOfTheLogitsAreThoseOfOneMicrobatch) {
   const Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, 100, 5000}, 3);
   FrameworkMemory eager;
   eager.loss_bytes_per_logit = 6;
-  const auto items = memory_overheads(plan, 0, live(kGiB), cluster_of("hgx-h100", 1), 0, eager);
+  const auto items = StageOverheads(plan, cluster_of("hgx-h100", 1), eager).of(0, live(kGiB));
   EXPECT_EQ(item(items, "loss_copies"), Bytes(100 * 5000 * 6));
 }
 
@@ -178,7 +177,7 @@ TEST(Memory, WhatIsFreeBetweenCopiesOfTheLogitsIsHeldWhereThereIsRoom) {
   const auto reserve = [&](std::int64_t gib, double gap) {
     FrameworkMemory framework;
     framework.fragmentation = 0, framework.loss_gap_bytes_per_logit = gap;
-    return item(memory_overheads(plan, 0, live(gib * kGiB), cluster, 0, framework),
+    return item(StageOverheads(plan, cluster, framework).of(0, live(gib * kGiB)),
                 "allocator_reserve");
   };
   EXPECT_EQ(reserve(1, 2) - reserve(1, 0), Bytes(2 * rows * vocab));
@@ -196,7 +195,7 @@ TEST(Memory, TheLossOverSharesOfTheVocabularyHasCopiesOfItsOwn) {
   eager.loss_bytes_per_logit = 6, eager.split_loss_bytes_per_logit = 10;
   const Cluster cluster = cluster_of("hgx-h100", 1);
   const auto copies = [&] {
-    return item(memory_overheads(plan, 0, live(kGiB), cluster, 0, eager), "loss_copies").value;
+    return item(StageOverheads(plan, cluster, eager).of(0, live(kGiB)), "loss_copies").value;
   };
   EXPECT_EQ(copies(), 10 * rows * vocab / shares);
   plan.tensors[0].dims[2].sharded = {};
@@ -222,7 +221,7 @@ TEST(Memory, AStreamKeepsWhatItHadForItself) {
   const Plan plan = plan_of_two_streams();
   const StageMemory live = live_memory(plan, 0);
   ASSERT_EQ(live.peak, Bytes(3 << 20));
-  const auto items = memory_overheads(plan, 0, live, cluster_of("hgx-h100", 1));
+  const auto items = StageOverheads(plan, cluster_of("hgx-h100", 1)).of(0, live);
   EXPECT_EQ(item(items, "stream_pools"), Bytes((3 + 2 - 3) << 20));
 }
 
@@ -261,8 +260,8 @@ TEST(Memory, UnfusedAttentionHasScoresBesideItsProbabilities) {
     op.pass = pass;
     Kernels kernels;
     kernels.softmax = softmax;
-    const auto items = memory_overheads(plan_with(op, 1), 0, live(kGiB), cluster_of("hgx-h100", 1),
-                                        0, {}, kernels);
+    const auto items =
+        StageOverheads(plan_with(op, 1), cluster_of("hgx-h100", 1), {}, kernels).of(0, live(kGiB));
     return item(items, "attention_scores").value;
   };
   EXPECT_EQ(scores(Pass::kForward, SoftmaxKernel::kEager), square);
@@ -274,7 +273,7 @@ TEST(Memory, WhereMemoryIsShortStreamsGiveBackWhatTheyDoNotUse) {
   const Plan plan = plan_of_two_streams();
   StageMemory live = live_memory(plan, 0);
   live.peak = Bytes(100 * kGiB);
-  for (const MemoryItem& i : memory_overheads(plan, 0, live, cluster_of("hgx-h100", 1)))
+  for (const MemoryItem& i : StageOverheads(plan, cluster_of("hgx-h100", 1)).of(0, live))
     EXPECT_NE(i.name, "stream_pools");
 }
 
@@ -288,7 +287,7 @@ TEST(Memory, EagerNormsKeepIntermediatesAsLongAsTheirStatistics) {
                 {1, 3, Bytes(3 * 100 * 4)}};  // of three microbatches
   Kernels eager;
   eager.norm = Fusion::kEager;
-  const auto items = memory_overheads(plan, 0, at, cluster_of("dgx-a100", 1), 0, {}, eager);
+  const auto items = StageOverheads(plan, cluster_of("dgx-a100", 1), {}, eager).of(0, at);
   EXPECT_EQ(item(items, "eager_intermediates"), Bytes(3 * 100 * 64 * (4 + 4))) << "two in fp32";
 }
 
@@ -302,7 +301,7 @@ TEST(Memory, AnActivationOfOneFunctionKeepsItsInputAlone) {
   const auto kept = [&](Fusion activation) {
     Kernels kernels;
     kernels.activation = activation;
-    const auto items = memory_overheads(plan, 0, at, cluster_of("dgx-a100", 1), 0, {}, kernels);
+    const auto items = StageOverheads(plan, cluster_of("dgx-a100", 1), {}, kernels).of(0, at);
     return std::ranges::count(items, "eager_intermediates", &MemoryItem::name);
   };
   EXPECT_EQ(kept(Fusion::kEager), 1) << "the activated gate";
@@ -317,7 +316,7 @@ TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
   const auto step = [&](std::int64_t state, std::int64_t peak) {
     StageMemory at = live(peak);
     at.by_class[static_cast<std::size_t>(TensorClass::kOptimizer)] = Bytes(state);
-    for (const MemoryItem& i : memory_overheads(plan, 0, at, cluster_of("hgx-h100", 1), 0, four))
+    for (const MemoryItem& i : StageOverheads(plan, cluster_of("hgx-h100", 1), four).of(0, at))
       if (i.name == "step_temporaries") return i.bytes.value;
     return std::int64_t{0};
   };
@@ -327,7 +326,7 @@ TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
 }
 
 TEST(Memory, AProcessorHasNoContext) {
-  EXPECT_TRUE(memory_overheads(small_plan(), 0, live(kGiB), cluster_of("cpu-host", 8)).empty());
+  EXPECT_TRUE(StageOverheads(small_plan(), cluster_of("cpu-host", 8)).of(0, live(kGiB)).empty());
 }
 
 }  // namespace plait::memory_test

@@ -97,7 +97,7 @@ TEST(Refused, MixturesThatCannotBe) {
 TEST(Refused, ExpertsOverTpWithoutSequenceParallelism) {
   Input in = mixture();
   in.strategy = split({.tp = 2});
-  in.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+  in.strategy.experts.axes = AxisSet(Axis::kEp) | Axis::kTp;
   expect_refused(in, "S093", "strategy.expert_axes");
 }
 

@@ -8,7 +8,7 @@
 
 #include "plan/places.h"
 #include "realrun/issue_order.h"
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 
 namespace plait::arena_test {
 

@@ -208,11 +208,11 @@ TEST(Timing, ShortCallsAreTimedTogether) {
 
 TEST(Quiet, WordsNameWhatIsBeyondTheLimits) {
   EXPECT_EQ(words_for({}), "quiet");
-  EXPECT_TRUE(is_quiet({.core_to_core_ns = 60}));
+  EXPECT_EQ(words_for({.core_to_core_ns = 60}), "quiet");
   EXPECT_EQ(words_for({.stolen = 0.12}), "noisy: 12 % stolen");
   EXPECT_EQ(words_for({.core_to_core_ns = 5000, .jitter = 0.3}),
             "noisy: 30 % jitter, 5000 ns between cores");
-  EXPECT_FALSE(is_quiet({.busy = 1}));
+  EXPECT_EQ(words_for({.busy = 1}), "noisy: 100 % busy");
 }
 
 TEST(Quiet, TheProbeAnswersInTime) {

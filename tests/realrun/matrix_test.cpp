@@ -3,7 +3,7 @@
 // one's clip factor, optimizer and gathers made. In less precision Adam's quotients of tiny moments
 // make weights differ by more than gradients may; every other case runs in fp32, the others in bf16
 // (`plait realrun --matrix --precision fp64,fp32,bf16` runs all).
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include <set>
 
 #include "plan/validate.h"
+#include "tests/realrun/strategy_files.h"
 
 namespace plait::matrix_test {
 

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "realrun/compute/host_device.h"
 #include "realrun/launch/one_core.h"
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 #include "tests/realrun/mutations.h"
 
 namespace plait::mutation_test {

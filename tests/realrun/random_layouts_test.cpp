@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "plan/validate.h"
-#include "realrun/matrix_changes.h"
+#include "realrun/matrix/changes.h"
 
 namespace plait::random_layouts_test {
 

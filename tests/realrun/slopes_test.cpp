@@ -2,7 +2,7 @@
 // which all others are compared with, is the gradient of the layer that is meant.
 #include <gtest/gtest.h>
 
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/models.h"
 #include "tests/realrun/run_on_one_rank.h"
 
 namespace plait {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/models.h"
 #include "realrun/rounding.h"
 #include "tests/realrun/verify_models.h"
 

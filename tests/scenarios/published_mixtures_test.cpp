@@ -71,7 +71,7 @@ TEST(PublishedMixtures, TokensAreGatheredWhereARecordOrItsScriptSaysSo) {
   const auto gathers = [&](const char* source, const char* notes) {
     record["source"] = source, record["notes"] = notes;
     const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
-    return s.strategy.expert_dispatch == ExpertDispatch::kAllGather;
+    return s.strategy.experts.dispatch == ExpertDispatch::kAllGather;
   };
   const char *golden = "NVIDIA Megatron-LM CI golden values", *bridge = "Megatron-Bridge";
   EXPECT_TRUE(gathers(golden, "dispatcher=None"));
@@ -316,7 +316,7 @@ TEST(PublishedMixtures, ExpertGroupsAreRanksSideBySide) {
   const Scenario folded = parse_scenario(scenario_of(run_of(record)).json, "sample");
   EXPECT_EQ(folded.strategy.mesh[Axis::kEp], 4);
   EXPECT_EQ(folded.strategy.mesh[Axis::kDp], 2);
-  EXPECT_EQ(folded.strategy.expert_axes, AxisSet(Axis::kEp) | Axis::kTp);
+  EXPECT_EQ(folded.strategy.experts.axes, AxisSet(Axis::kEp) | Axis::kTp);
   EXPECT_EQ(folded.model.expert_ffn_hidden, 512);
   // Experts of 2 of 4 ranks each: as many others along tp by 2 of the 4 replicas.
   record["parallel"] = {{"tp", 4}, {"sp", true}, {"ep", 4}, {"etp", 2}, {"pp", 1}, {"dp", 4}};

@@ -39,10 +39,10 @@ inline void mix(Case& c) {
   m.mlp_bias = m.parallel_attention = false;
   if (pick(0, 1) == 0) m.first_dense_layers = pick(0, 3), m.moe_every = pick(1, 2);
   for (const AxisSet axes : {kContextAxes, AxisSet(Axis::kTp)}) {
-    if (pick(0, 3) == 0) c.strategy.expert_axes = c.strategy.expert_axes | axes;
+    if (pick(0, 3) == 0) c.strategy.experts.axes = c.strategy.experts.axes | axes;
   }
-  c.strategy.expert_tp = pick(1, 2);
-  if (pick(0, 3) == 0) c.strategy.expert_dispatch = ExpertDispatch::kAllGather;
+  c.strategy.experts.tp = pick(1, 2);
+  if (pick(0, 3) == 0) c.strategy.experts.dispatch = ExpertDispatch::kAllGather;
   c.strategy.pipeline.exchange_overlap = static_cast<ExchangeOverlap>(pick(0, 2));
   c.workload.expert_skew = 1 + static_cast<double>(pick(0, 2)) / 4;
 }

@@ -188,7 +188,7 @@ TEST(Space, HasTheScenariosOwnSchedule) {
   EXPECT_GT(tries(), 0);
 }
 
-// Experts are shared out evenly, over tp too where expert_axes has it, and each rank along ep has
+// Experts are shared out evenly, over tp too where experts.axes has it, and each rank along ep has
 // sequences of its own.
 TEST(Space, ExpertsAreSharedEvenly) {
   Case c = small_case(1, 8, 1, 1);
@@ -196,7 +196,7 @@ TEST(Space, ExpertsAreSharedEvenly) {
   Model& m = c.model;
   m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = m.ffn_hidden, m.mlp_bias = false;
   for (const AxisSet axes : {AxisSet(Axis::kEp), AxisSet(Axis::kEp) | Axis::kTp}) {
-    c.strategy.expert_axes = axes;
+    c.strategy.experts.axes = axes;
     std::set<std::int32_t> sizes;
     for (const Layout& l : layouts_of(scenario_of(c))) {
       EXPECT_EQ(l.pp * l.dp * l.fsdp * l.cp * l.ep * l.tp, 8) << text_of(l);
@@ -217,7 +217,7 @@ TEST(Space, ExpertsAreSplitAsTheScenarioSays) {
   Model& m = c.model;
   m.heads = m.kv_heads = 8;
   m.experts = 2, m.experts_per_token = 2, m.expert_ffn_hidden = 2, m.mlp_bias = false;
-  c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp, c.strategy.expert_tp = 2;
+  c.strategy.experts.axes = AxisSet(Axis::kEp) | Axis::kTp, c.strategy.experts.tp = 2;
   std::map<std::int32_t, std::int32_t> most_ep;
   for (const Layout& l : layouts_of(scenario_of(c))) {
     most_ep[l.tp] = std::max(most_ep[l.tp], l.ep);
@@ -227,7 +227,7 @@ TEST(Space, ExpertsAreSplitAsTheScenarioSays) {
   }
   EXPECT_EQ(most_ep[2], 2);
   EXPECT_EQ(most_ep[4], 1);
-  c.strategy.expert_tp = 3;  // columns of an expert, and ranks, that are no threes
+  c.strategy.experts.tp = 3;  // columns of an expert, and ranks, that are no threes
   for (const Layout& l : layouts_of(scenario_of(c))) EXPECT_LE(l.tp, 2) << text_of(l);
 }
 

@@ -205,7 +205,6 @@ RC_GTEST_PROP(PrefixCache, DoesWhatItsRulesSayWhateverIsAsked, ()) {
       RC_ASSERT(cache.found(i, all) == plain.found(i, all));
     }
     RC_ASSERT(cache.free_blocks() == plain.free_blocks());
-    RC_ASSERT(cache.free_blocks() + cache.used_blocks() == c.blocks);
     if (computed[r] == all || (computed[r] > 0 && *rc::gen::inRange(0, 4) == 0)) {
       cache.release(r), plain.release(r);
       computed[r] = 0;

@@ -1,6 +1,6 @@
 // Collectives message by message, against closed forms.
 
-#include "sim/network/replay.h"
+#include "tests/sim/replay.h"
 
 #include <gtest/gtest.h>
 

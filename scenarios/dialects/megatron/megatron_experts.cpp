@@ -167,8 +167,8 @@ void refuse_fp16(const Scenario& s, std::int64_t ranks) {
 void write_ranks(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const std::int64_t tp = s.mesh.size_of(kTensorAxes), cp = s.mesh.size_of(kContextAxes);
-  const std::int64_t of_expert = s.ranks_of_an_expert(tp), ep = s.mesh[Axis::kEp];
-  const bool over_cp = s.expert_axes.has(Axis::kCp);
+  const std::int64_t of_expert = s.experts.ranks_of_one(tp), ep = s.mesh[Axis::kEp];
+  const bool over_cp = s.experts.axes.has(Axis::kCp);
   if (!counts_ranks_of_experts(s)) return;
   const std::int64_t exchanging = ep * (over_cp ? cp : 1) * (tp / of_expert);
   refuse_fp16(d.scenario, exchanging);
@@ -177,16 +177,16 @@ void write_ranks(ExportDraft& d) {
   d.say({"strategy.ep"});
   // Read are the axes that there are.
   const bool as_read = (over_cp == (cp > 1 && (ep > 1 || over_cp))) &&
-                       s.expert_axes.has(Axis::kTp) == (of_expert < tp) &&
-                       (of_expert < tp ? s.expert_tp == of_expert : s.expert_tp == 1);
+                       s.experts.axes.has(Axis::kTp) == (of_expert < tp) &&
+                       (of_expert < tp ? s.experts.tp == of_expert : s.experts.tp == 1);
   if (as_read) d.say({"strategy.expert_axes"});
-  if (as_read && s.expert_tp > 1) d.say({"strategy.expert_tp"});
+  if (as_read && s.experts.tp > 1) d.say({"strategy.expert_tp"});
 }
 
 /// How tokens come to their experts, and beside what.
 void write_exchange(ExportDraft& d) {
   const Scenario& s = d.scenario;
-  const bool gathers = s.strategy.expert_dispatch == ExpertDispatch::kAllGather;
+  const bool gathers = s.strategy.experts.dispatch == ExpertDispatch::kAllGather;
   const bool deepep = !gathers && s.kernels.exchange == Dispatcher::kDeepEp;
   d.set(kDispatcher, gathers ? "allgather" : deepep ? "flex" : "alltoall");
   if (deepep) d.set(kDeepEp);
@@ -279,7 +279,7 @@ void read_graphs(Arguments& args, Imported& out) {
 }  // namespace
 
 bool counts_ranks_of_experts(const Strategy& s) {
-  const bool leaves_out = s.mesh.size_of(kContextAxes) > 1 && !s.expert_axes.has(Axis::kCp);
+  const bool leaves_out = s.mesh.size_of(kContextAxes) > 1 && !s.experts.axes.has(Axis::kCp);
   return !leaves_out || s.mesh[Axis::kEp] == 1;
 }
 
@@ -302,7 +302,7 @@ void write_experts(ExportDraft& d) {
   if (!grouped) d.contradict("kernels.experts");
   write_ranks(d);
   // What it does since 0.12.
-  if (d.scenario.strategy.expert_gates == ExpertGates::kActivations) {
+  if (d.scenario.strategy.experts.gates == ExpertGates::kActivations) {
     d.say({"strategy.expert_gates"});
   }
 }

@@ -162,8 +162,9 @@ bool refuses_replicas(const Strategy& s) {
 void write_experts(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const std::int64_t ep = s.mesh[Axis::kEp], cp = s.mesh.size_of(kContextAxes);
-  const bool over_cp = s.expert_axes.has(Axis::kCp);
-  if (d.scenario.model.experts == 0 || s.expert_axes.has(Axis::kTp) || (cp > 1 && !over_cp)) return;
+  const bool over_cp = s.experts.axes.has(Axis::kCp);
+  if (d.scenario.model.experts == 0 || s.experts.axes.has(Axis::kTp) || (cp > 1 && !over_cp))
+    return;
   d.set("expert_parallel_degree", ep * (over_cp ? cp : 1));
   d.say({"strategy.ep"});
 }

@@ -25,14 +25,14 @@ Strategy over(std::int64_t ep, std::int64_t tp = 1, ExpertGates gates = ExpertGa
   Strategy s = split({});
   s.mesh[Axis::kEp] = ep, s.mesh[Axis::kTp] = tp;
   s.sequence_parallel = tp > 1;
-  s.expert_gates = gates, s.expert_dispatch = ExpertDispatch::kAllGather;
+  s.experts.gates = gates, s.experts.dispatch = ExpertDispatch::kAllGather;
   return s;
 }
 Plan plan_of(const Strategy& s) {
   return make_plan(tiny_mixture(), tiny_workload(2 * s.mesh[Axis::kEp], 2), s);
 }
 Strategy by_all_to_all(Strategy s) {
-  s.expert_dispatch = ExpertDispatch::kAllToAll;
+  s.experts.dispatch = ExpertDispatch::kAllToAll;
   return s;
 }
 
@@ -74,10 +74,10 @@ TEST(ExpertGather, ShardsOfSequencesAreGatheredWithIt) {
   expect_gathered(plan_of(over(ep, tp)), both, ep * tp, tp);
   expect_gathered(plan_of(over(1, tp)), Axis::kTp, tp, tp);
   Strategy whole = over(ep, tp);
-  whole.expert_axes = both, whole.mesh[Axis::kEp] = 1;
+  whole.experts.axes = both, whole.mesh[Axis::kEp] = 1;
   expect_gathered(plan_of(whole), Axis::kTp, tp, tp);
   Strategy pairs = over(ep);
-  pairs.expert_axes = both, pairs.expert_tp = 2, pairs.sequence_parallel = true;
+  pairs.experts.axes = both, pairs.experts.tp = 2, pairs.sequence_parallel = true;
   pairs.split_layers(tp);
   expect_gathered(plan_of(pairs), both | Axis::kEtp, ep * tp, tp);
 }

@@ -47,7 +47,7 @@ TEST(ExpertParallel, LayerExchangesTokensTwiceForwardAndTwiceBackward) {
 // once must know. Exchanges of heads are of no tokens.
 TEST(ExpertParallel, ExchangesSayWhoseTokensTravel) {
   Strategy s = over(2, {.ulysses = 2});
-  s.context.kind = ContextKind::kUlysses, s.expert_axes = kContextAxes | Axis::kEp;
+  s.context.kind = ContextKind::kUlysses, s.experts.axes = kContextAxes | Axis::kEp;
   const Model m = tiny_mixture();
   int of_tokens = 0, of_heads = 0;
   for (const Op& op : block_named(plan_of(s), "moe_layer.forward").ops) {
@@ -68,7 +68,7 @@ TEST(ExpertParallel, ExchangesSayWhoseTokensTravel) {
 
 Strategy early_gates(std::int64_t ep) {
   Strategy s = over(ep);
-  s.expert_gates = ExpertGates::kActivations;
+  s.experts.gates = ExpertGates::kActivations;
   return s;
 }
 
@@ -147,7 +147,7 @@ TEST(ExpertParallel, LayersOfBothKindsExchangeTokensForHeads) {
   Model m = tiny_mixture(3);
   m.first_dense_layers = 1;
   Strategy s = over(2, {.ulysses = 2});
-  s.context.kind = ContextKind::kUlysses, s.expert_axes = kContextAxes | Axis::kEp;
+  s.context.kind = ContextKind::kUlysses, s.experts.axes = kContextAxes | Axis::kEp;
   const Plan plan = plan_of(s, m);
   const Volume expected{2, 8 / 2 * 2 * (2 * m.query_width() + 2 * m.key_width()) * 2};
   for (const char* block :
@@ -204,7 +204,7 @@ TEST(ExpertParallel, SequenceShardsMeetAtExpertsThatAreSplitOverTp) {
 
 TEST(ExpertParallel, ExpertsOverTpAreWholeAndTokensTravelOverBoth) {
   Strategy s = over(2, {.tp = 2});
-  s.sequence_parallel = true, s.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+  s.sequence_parallel = true, s.experts.axes = AxisSet(Axis::kEp) | Axis::kTp;
   const Plan plan = plan_of(s);
   const Block forward = block_named(plan, "moe_layer.forward");
   EXPECT_EQ(traffic(forward, kExchange, AxisSet(Axis::kEp) | Axis::kTp),
@@ -217,7 +217,7 @@ TEST(ExpertParallel, ExpertsOverTpAreWholeAndTokensTravelOverBoth) {
 Strategy experts_over(std::int64_t ranks, std::int64_t ep, int zero_stage = 0) {
   Strategy s = over(ep, {}, zero_stage);
   s.sequence_parallel = true;
-  s.expert_axes = AxisSet(Axis::kEp) | Axis::kTp, s.expert_tp = ranks;
+  s.experts.axes = AxisSet(Axis::kEp) | Axis::kTp, s.experts.tp = ranks;
   s.split_layers(4);
   return s;
 }
@@ -271,12 +271,12 @@ std::string text_of(const Plan& plan) {
   return out.str();
 }
 
-// The limits are the plans that are made without expert_tp.
+// The limits are the plans that are made without experts.tp.
 TEST(ExpertTensorParallel, OverAllRanksOrOneIsAsWithoutIt) {
   for (const std::int64_t split : {1, 4}) {
     Strategy without = over(2, {.tp = 4});
     without.sequence_parallel = true;
-    if (split == 1) without.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+    if (split == 1) without.experts.axes = AxisSet(Axis::kEp) | Axis::kTp;
     const Plan plan = plan_of(experts_over(split, 2), wide_mixture(8));
     EXPECT_EQ(plan.mesh.size, without.mesh.size);
     EXPECT_EQ(text_of(plan), text_of(plan_of(without, wide_mixture(8))));
@@ -323,7 +323,7 @@ TEST(ExpertTensorParallel, RefusesWhatDoesNotDivide) {
   s.sequence_parallel = false;
   EXPECT_EQ(refused(s, m), "S093 strategy.expert_axes");
   s = experts_over(2, 1);
-  s.expert_tp = 4;  // and pairs in the mesh
+  s.experts.tp = 4;  // and pairs in the mesh
   EXPECT_EQ(refused(s, m), "S095 strategy.expert_tp");
   s = experts_over(2, 1);
   m.experts = 0;

@@ -275,7 +275,7 @@ TEST(RecomputeByModule, AMixtureRunsAgainToItsEnd) {
   Strategy s = split({});
   s.mesh[Axis::kEp] = 2;
   for (const ExpertGates gates : {ExpertGates::kResults, ExpertGates::kActivations}) {
-    s.expert_gates = gates;
+    s.experts.gates = gates;
     s.recompute = {};
     const Plan kept = make_plan(tiny_mixture(), tiny_workload(4), s);
     s.recompute = {.kind = Recompute::kModules, .modules = {RecomputeModule::kMoe}};

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 
 namespace plait {
 

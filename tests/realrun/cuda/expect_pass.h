@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 
 namespace plait {
 

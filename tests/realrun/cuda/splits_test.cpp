@@ -7,7 +7,7 @@
 
 #include "plan/places.h"
 #include "realrun/exchange.h"
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 #include "realrun/transport/nccl/groups.h"
 
 namespace plait::nccl::splits_test {

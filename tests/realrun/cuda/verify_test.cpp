@@ -9,6 +9,7 @@
 #include "realrun/compute/cuda/cuda_device.h"
 #include "tests/realrun/cuda/cover.h"
 #include "tests/realrun/cuda/expect_pass.h"
+#include "tests/realrun/strategy_files.h"
 
 namespace plait::verify_test {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 #include "tests/realrun/cuda/cover.h"
 
 namespace plait {

@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/attention.h"
 #include "realrun/compute/cuda/cuda_device.h"
-#include "realrun/matrix.h"
+#include "realrun/matrix/matrix.h"
 #include "tests/emulated_cuda/emulated_runtime.h"
 
 namespace plait::cuda::library_attention_test {

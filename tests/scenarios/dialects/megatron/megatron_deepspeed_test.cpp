@@ -95,7 +95,7 @@ TEST(MegatronDeepSpeed, MixturesHaveItsDefaults) {
   EXPECT_TRUE(s.model.has_experts(1));
   EXPECT_TRUE(s.model.has_experts(3));
   EXPECT_EQ(s.strategy.mesh[Axis::kEp], 8);
-  EXPECT_EQ(s.strategy.expert_dispatch, ExpertDispatch::kAllToAll);
+  EXPECT_EQ(s.strategy.experts.dispatch, ExpertDispatch::kAllToAll);
   EXPECT_EQ(s.workload.capacity_factor, 1);
   const Scenario other = of(std::string(kMixture) +
                             "--num-experts 8 --topk 2 --expert-interval 1 "

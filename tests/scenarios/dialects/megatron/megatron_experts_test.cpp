@@ -61,7 +61,7 @@ TEST(MegatronExperts, TokensAreGatheredOrExchanged) {
         "--vocab-size 128 --expert-model-parallel-size 2 --moe-grouped-gemm ";
     const auto warnings = read_settings(text + more, "run.sh", Dialect::kMegatronCore).warnings;
     return std::pair(
-        imported(text + more).strategy.expert_dispatch,
+        imported(text + more).strategy.experts.dispatch,
         std::ranges::count_if(warnings, [](const auto& w) { return w.starts_with("W008"); }));
   };
   using Read = std::pair<ExpertDispatch, std::ptrdiff_t>;

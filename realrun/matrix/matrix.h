@@ -22,9 +22,6 @@ std::vector<MatrixCase> matrix_cases();
 /// Of these, the ones that GPUs have kernels for.
 std::vector<MatrixCase> gpu_matrix_cases();
 
-/// Files of plan/strategies whose rewrites change this case's plan: "tensor.cpp", ...
-std::vector<std::string> strategy_files(const MatrixCase& c);
-
 struct MatrixRow {
   const MatrixCase* of = nullptr;
   RunPrecision precision = RunPrecision::kFp64;

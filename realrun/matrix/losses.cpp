@@ -1,8 +1,8 @@
 // Which combinations are verified with a loss that takes a microbatch's tokens in pieces, with one
 // of all logits on every rank along tp, and with a head that is computed again like a layer.
 
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 

@@ -1,8 +1,8 @@
 // Which combinations with gated delta nets, and with gates of attention and of shared experts, are
 // verified.
 
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 

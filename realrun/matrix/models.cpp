@@ -1,4 +1,4 @@
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_models {
 namespace {

@@ -1,8 +1,8 @@
 // Which combinations are verified of parameters in fp32 that products read 16-bit casts of, and of
 // a loss that reads logits in 16 bits.
 
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 

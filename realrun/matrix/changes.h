@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "realrun/matrix.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/matrix.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 
@@ -123,23 +123,23 @@ inline void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
 /// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.
 inline void half_of_slots(MatrixCase& c) { c.workload.capacity_factor = 0.5; }
 inline void experts_over_tp(MatrixCase& c) {
-  c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+  c.strategy.experts.axes = AxisSet(Axis::kEp) | Axis::kTp;
 }
 /// Two ranks along tp split an expert.
 inline void experts_over_pairs(MatrixCase& c) {
-  experts_over_tp(c), c.strategy.expert_tp = 2;
+  experts_over_tp(c), c.strategy.experts.tp = 2;
   c.strategy.split_layers(c.strategy.mesh[Axis::kTp]);
 }
-inline void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = kContextAxes | Axis::kEp; }
+inline void experts_over_cp(MatrixCase& c) { c.strategy.experts.axes = kContextAxes | Axis::kEp; }
 inline void experts_over_all(MatrixCase& c) {
-  c.strategy.expert_axes = kContextAxes | Axis::kEp | Axis::kTp;
+  c.strategy.experts.axes = kContextAxes | Axis::kEp | Axis::kTp;
 }
 inline void experts_over_cp_and_pairs(MatrixCase& c) {
-  experts_over_pairs(c), c.strategy.expert_axes = c.strategy.expert_axes | kContextAxes;
+  experts_over_pairs(c), c.strategy.experts.axes = c.strategy.experts.axes | kContextAxes;
 }
-inline void early_gates(MatrixCase& c) { c.strategy.expert_gates = ExpertGates::kActivations; }
+inline void early_gates(MatrixCase& c) { c.strategy.experts.gates = ExpertGates::kActivations; }
 inline void tokens_gathered(MatrixCase& c) {
-  c.strategy.expert_dispatch = ExpertDispatch::kAllGather;
+  c.strategy.experts.dispatch = ExpertDispatch::kAllGather;
 }
 inline void expert_activations_again(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kModules,
@@ -215,42 +215,42 @@ class List {
   std::vector<MatrixCase> cases;
 };
 
-/// matrix_of_experts.cpp: mixtures of experts, and gates of their activations.
+/// experts.cpp: mixtures of experts, and gates of their activations.
 void experts(List& list);
 void early_gates_of_experts(List& list);
 void gathered_tokens(List& list);
 void exchanges_beside_passes(List& list);
-/// matrix_of_latents.cpp: models with latent attention.
+/// latents.cpp: models with latent attention.
 void latent_attention(List& list);
-/// matrix_of_heads.cpp: models whose heads have norms.
+/// heads.cpp: models whose heads have norms.
 void norms_of_heads(List& list);
-/// matrix_of_windows.cpp: models whose queries see the last tokens alone.
+/// windows.cpp: models whose queries see the last tokens alone.
 void sliding_windows(List& list);
-/// matrix_of_arrangements.cpp: layers whose norms and branches stand elsewhere.
+/// arrangements.cpp: layers whose norms and branches stand elsewhere.
 void arrangements_of_layers(List& list);
-/// matrix_of_encoders.cpp: models whose tokens see all others.
+/// encoders.cpp: models whose tokens see all others.
 void encoders(List& list);
-/// matrix_of_state_space.cpp: models with state-space mixers.
+/// state_space.cpp: models with state-space mixers.
 void state_space_layers(List& list);
-/// matrix_of_delta_nets.cpp: models with gated delta nets and gates.
+/// delta_nets.cpp: models with gated delta nets and gates.
 void delta_nets(List& list);
-/// matrix_of_adapters.cpp: frozen models with low-rank adapters.
+/// adapters.cpp: frozen models with low-rank adapters.
 void low_rank_adapters(List& list);
-/// matrix_of_kept_results.cpp: recomputation that keeps results by name.
+/// kept_results.cpp: recomputation that keeps results by name.
 void kept_results(List& list);
-/// matrix_of_adapters.cpp: adapters with dropout, and beside matrices in nf4.
+/// adapters.cpp: adapters with dropout, and beside matrices in nf4.
 void dropped_and_quantized_adapters(List& list);
-/// matrix_of_documents.cpp: sequences of packed and padded documents.
+/// documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
-/// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of
+/// losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of
 /// the whole vocabulary, and heads that are computed again.
 void losses_in_pieces(List& list);
 void whole_losses(List& list);
-/// matrix_of_stages.cpp: stages of different tensor-parallel degrees.
+/// stages.cpp: stages of different tensor-parallel degrees.
 void uneven_stages(List& list);
-/// matrix_of_prediction.cpp: models that predict further tokens.
+/// prediction.cpp: models that predict further tokens.
 void further_tokens(List& list);
-/// matrix_of_types.cpp: weights that autocast casts, and losses of logits in 16 bits.
+/// types.cpp: weights that autocast casts, and losses of logits in 16 bits.
 void autocast(List& list);
 void narrow_losses(List& list);
 

@@ -2,8 +2,8 @@
 // branches add alone, with norms of queries and keys across heads; attention and MLP side by side
 // behind one norm; and side by side with biases and dropout, of the output matrix too.
 
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 

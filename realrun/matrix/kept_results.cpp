@@ -1,7 +1,7 @@
 // Which combinations are verified with results that recomputation op by op keeps by name.
 
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 

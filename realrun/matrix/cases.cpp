@@ -1,8 +1,8 @@
 // Which combinations are verified.
 
-#include "realrun/matrix.h"
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/matrix.h"
+#include "realrun/matrix/models.h"
 
 namespace plait {
 namespace {

@@ -1,8 +1,8 @@
 // Which combinations of models with experts are verified. Where results are rounded otherwise than
 // without sharding, all experts are chosen: of two that are alike the choice could be another.
 
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 

@@ -1,48 +1,18 @@
-#include "realrun/matrix.h"
+#pragma once
+// Which files of plan/strategies a case of the matrix uses.
 
-#include <tuple>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "plan/schedule.h"
-#include "realrun/launch/one_core.h"
+#include "realrun/matrix/matrix.h"
 
 namespace plait {
-namespace {
 
-/// Everything that an unsharded run depends on and that the cases differ in (what travels between
-/// ranks, the reduction's precision, is not).
-auto key(const Model& m) {
-  return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
-                  m.vocab, m.dropout, m.attention_dropout, m.tied_embeddings, m.experts,
-                  m.experts_per_token, m.first_dense_layers, m.q_lora_rank, m.mtp_layers,
-                  m.qk_norm_across_heads, m.attention_window, m.full_attention_first,
-                  m.full_attention_every, m.causal, m.embedding_norm, m.norm_position,
-                  m.layer_pattern);
-}
-auto key(const Workload& w) {
-  return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
-                  w.capacity_factor, w.documents, w.lora, w.precision.weights, w.precision.autocast,
-                  w.precision.narrow_logits);
-}
-
-}  // namespace
-
-Workload MatrixCase::unsharded() const {
-  Workload w = workload;
-  w.micro_batch = w.loss_pieces = 1;
-  return w;
-}
-
-std::vector<MatrixCase> gpu_matrix_cases() {
-  std::vector<MatrixCase> cases = matrix_cases();
-  std::erase_if(cases, [](const MatrixCase& c) {
-    return !has_gpu_kernels(c.model) || !has_gpu_kernels(c.workload.lora) ||
-           !has_gpu_kernels(c.workload.precision);
-  });
-  return cases;
-}
-
+/// Those whose rewrites change this case's plan: "tensor.cpp", ...
 // NOLINTNEXTLINE(readability-function-size): a table
-std::vector<std::string> strategy_files(const MatrixCase& c) {
+inline std::vector<std::string> strategy_files(const MatrixCase& c) {
   const Strategy& s = c.strategy;
   const bool tp = s.mesh.size_of(kTensorAxes) > 1;
   const bool data = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | kContextAxes | Axis::kEp) > 1;
@@ -66,7 +36,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"nf4_weights.cpp", c.workload.lora.quantizes()},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1},
       {"expert_gather.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1 &&
-                                s.expert_dispatch == ExpertDispatch::kAllGather},
+                                s.experts.dispatch == ExpertDispatch::kAllGather},
       {"copied_inputs.cpp", tp && s.tensor.copied_inputs && !s.sequence_parallel},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},
@@ -104,26 +74,6 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
     if (uses) used.emplace_back(file);
   }
   return used;
-}
-
-const ModelState& MatrixRunner::reference(const MatrixCase& c) {
-  const Workload w = in_precision(c.unsharded(), precision_);
-  for (const Reference& r : references_) {
-    if (key(r.model) == key(c.model) && key(r.workload) == key(w)) return r.state;
-  }
-  const Plan plan = make_plan(c.model, w, Strategy{});
-  references_.push_back({c.model, w, run_steps(c.model, plan, precision_, run_)});
-  return references_.back().state;
-}
-
-MatrixRow MatrixRunner::run(const MatrixCase& c) {
-  const OneCore core;
-  const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
-  const ModelState state = run_steps(c.model, plan, precision_, run_);
-  MatrixRow row{&c, precision_, compare(state, reference(c)),
-                tolerance_of(precision_, plan, run_.steps), false};
-  row.passed = passes(row.result, row.allowed);
-  return row;
 }
 
 }  // namespace plait

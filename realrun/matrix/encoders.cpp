@@ -1,8 +1,8 @@
 // Which combinations are verified with bidirectional encoders, and with parts of them that other
 // models have.
 
-#include "realrun/matrix_changes.h"
-#include "realrun/matrix_models.h"
+#include "realrun/matrix/changes.h"
+#include "realrun/matrix/models.h"
 
 namespace plait::matrix_changes {
 

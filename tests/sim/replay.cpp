@@ -1,4 +1,4 @@
-#include "sim/network/replay.h"
+#include "tests/sim/replay.h"
 
 #include <algorithm>
 #include <map>
@@ -29,8 +29,8 @@ struct End {
   std::int64_t bytes = 0;
 };
 
-/// Rounds that repeat, one behind the other.
-struct Rounds {
+/// One behind the other.
+struct RepeatedRounds {
   std::vector<End> ends;
   std::int32_t times = 1;
 };
@@ -40,7 +40,7 @@ bool alike(const Transfer& a, const Transfer& b) {
 }
 
 struct Member {
-  std::vector<Rounds> rounds;
+  std::vector<RepeatedRounds> rounds;
   std::size_t at = 0;       // in rounds
   std::int32_t repeat = 0;  // of it
   std::int32_t open = 0;    // transfers of the round that have not ended
@@ -165,7 +165,7 @@ class Replayer::Engine {
   }
   void begin_round(std::uint32_t m) {
     Member& member = members_[m];
-    const Rounds& rounds = member.rounds[member.at];
+    const RepeatedRounds& rounds = member.rounds[member.at];
     member.open = static_cast<std::int32_t>(rounds.ends.size());
     for (const End& e : rounds.ends) begin_end(e);
   }
