@@ -170,7 +170,7 @@ ValidationSummary summarize(const std::vector<const ValidationRecord*>& records)
 std::vector<std::string> Validation::files() const {
   std::vector<std::string> out;
   for (const ValidationRecord& r : records) {
-    if (out.empty() || out.back() != r.file) out.push_back(r.file);
+    if (std::ranges::find(out, r.file) == out.end()) out.push_back(r.file);
   }
   return out;
 }
