@@ -9,7 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "core/new_file.h"
@@ -111,11 +112,37 @@ void add_scenarios_options(Subcommand command, std::vector<std::string>& files,
   add_network_option(command, sets);
 }
 
+namespace {
+
+/// The last parts of a path, without the suffix; all of them, where there are no more.
+std::string end_of_path(const std::string& file, std::ptrdiff_t parts) {
+  const std::filesystem::path path = std::filesystem::path(file).replace_extension();
+  const std::ptrdiff_t all = std::distance(path.begin(), path.end());
+  std::filesystem::path out;
+  for (auto part = std::next(path.begin(), std::max<std::ptrdiff_t>(0, all - parts));
+       part != path.end(); ++part) {
+    out /= *part;
+  }
+  return out.string();
+}
+
+}  // namespace
+
 std::vector<std::string> names_of_files(const std::vector<std::string>& files) {
-  std::vector<std::string> names;
-  for (const std::string& f : files) names.push_back(std::filesystem::path(f).stem().string());
-  const std::set<std::string> distinct(names.begin(), names.end());
-  return distinct.size() == files.size() ? names : files;
+  std::vector<std::string> names(files.size()), ends, shorter;
+  for (std::ptrdiff_t parts = 1; ends.empty() || ends != shorter; ++parts) {
+    shorter = std::exchange(ends, {});
+    for (const std::string& f : files) ends.push_back(end_of_path(f, parts));
+    std::map<std::string, int> files_of;
+    for (const std::string& end : ends) ++files_of[end];
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (names[i].empty() && files_of[ends[i]] == 1) names[i] = ends[i];
+    }
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (names[i].empty()) names[i] = files[i];
+  }
+  return names;
 }
 
 Option add_vary_option(Subcommand command, std::vector<std::string>& variations) {

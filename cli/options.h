@@ -35,7 +35,7 @@ Option add_scenario_options(Subcommand command, ScenarioOptions& options);
 void add_scenarios_options(
     Subcommand command, std::vector<std::string>& files, std::vector<std::string>& sets,
     const std::string& says = "Scenario files (JSON; - reads standard input)");
-/// File names without folder and suffix, where that tells the files apart.
+/// File names without suffix, and of their folders as much as tells the files apart.
 std::vector<std::string> names_of_files(const std::vector<std::string>& files);
 /// -L PATH=VALUES, any number of times.
 Option add_vary_option(Subcommand command, std::vector<std::string>& variations);

@@ -187,19 +187,6 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   return run;
 }
 
-/// Median over the steps of how long each op of a rank took.
-std::vector<double> op_medians(const RankRecord& r) {
-  std::vector<double> out;
-  for (std::size_t op = 0; op < r.steps.front().size(); ++op) {
-    std::vector<double> times;
-    for (const std::vector<OpTime>& step : r.steps) {
-      times.push_back(static_cast<double>(step[op].end_ns - step[op].start_ns) * 1e-9);
-    }
-    out.push_back(median(std::move(times)));
-  }
-  return out;
-}
-
 void add_processor_time(RealrunReport& report, const Plan& plan, const Measurement& m) {
   for (const RankRecord& r : m.ranks) {
     const auto stage = static_cast<std::size_t>(stage_of_rank(plan, r.rank));
@@ -228,16 +215,13 @@ RealrunReport report_of(const TimedRun& run, const RealrunOptions& options, cons
   out.step_median_s = median(m.step_s), out.step_low_s = interval.low,
   out.step_high_s = interval.high;
   add_processor_time(out, run.plan, m);
-  std::vector<std::vector<double>> durations;
-  for (const RankRecord& r : m.ranks) {
-    durations.push_back(op_medians(r));
+  for (const RankRecord& r : m.ranks)
     out.memory.push_back({r.rank, r.planned_peak, r.held_peak, r.in_flight_peak});
-  }
   if (run.predicted) {
     out.predicted_step_s = to_seconds(run.predicted->step_time).value;
     out.calibration = run.calibration;
   }
-  out.classes = residuals(run.plan, run.predicted ? *run.predicted : m.timeline, durations);
+  out.classes = residuals(run.plan, run.predicted ? *run.predicted : m.timeline, m.timeline);
   return out;
 }
 

@@ -60,13 +60,27 @@ bool matches(const PublishedRun& run, const std::regex& filter) {
       [&](const std::string& name) { return std::regex_search(name, filter); });
 }
 
+/// Its records would count twice.
+void refuse_file_twice(const std::vector<std::string>& files) {
+  std::set<std::filesystem::path> seen;
+  for (const std::string& file : files) {
+    if (seen.insert(std::filesystem::weakly_canonical(file)).second) continue;
+    throw InputError({.code = "V004",
+                      .problem = "the file is named twice, and its records would count twice",
+                      .where = {.file = file, .path = {}},
+                      .expected = "each file once",
+                      .cure = "name it once"});
+  }
+}
+
 std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   const std::regex filter = parse_filter(o.filter);
+  refuse_file_twice(o.files);
+  const std::vector<std::string> names = names_of_files(o.files);
   std::vector<ValidationTask> out;
-  for (const std::string& file : o.files) {
-    const std::string name = std::filesystem::path(file).stem().string();
-    for (PublishedRun& run : read_published_runs(read_json_file(file))) {
-      if (matches(run, filter)) out.push_back({name, std::move(run)});
+  for (std::size_t i = 0; i < o.files.size(); ++i) {
+    for (PublishedRun& run : read_published_runs(read_json_file(o.files[i]))) {
+      if (matches(run, filter)) out.push_back({names[i], std::move(run)});
     }
   }
   if (out.empty() && o.filter.empty()) {

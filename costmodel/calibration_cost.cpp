@@ -14,7 +14,8 @@ namespace {
 // mean absolute value in one case of twenty, and 2 times in one of nine.
 constexpr double kBandPerError = 2;
 // What is fitted is linear, so outside the measured sizes its form still holds; caches and blocking
-// do not. Ours: as wide as the data sheet's own form, and not below 25 %.
+// do not. Ours: as wide as the data sheet's own form, and not below 25 %. Nor is what no row
+// judged.
 constexpr double kExtrapolatedPerError = 5, kLeastExtrapolatedBand = 0.25;
 
 /// Products with quantised weights were not measured.
@@ -64,6 +65,7 @@ std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibratio
   if (inside(features, fit)) {
     cost.provenance = Provenance::kFitted;
     cost.band = kBandPerError * fit.held_out_error;
+    if (fit.held_out_rows == 0) cost.band = std::max(cost.band, kLeastExtrapolatedBand);
   } else {
     cost.provenance = Provenance::kExtrapolated;
     cost.band = std::max(kExtrapolatedPerError * fit.held_out_error, kLeastExtrapolatedBand);

@@ -29,7 +29,7 @@ struct RealrunReport {
   std::int64_t switches = 0;  // involuntary, of all threads in the median step
   std::optional<double> predicted_step_s;
   std::string calibration;             // name and date of what predicted
-  std::vector<ClassResidual> classes;  // without a prediction predicted_s is 0
+  std::vector<ClassResidual> classes;  // of the median step; without a prediction predicted_s is 0
   std::vector<RealrunMemory> memory;
   std::string quietness;  // in words
 };

@@ -28,28 +28,29 @@ std::string residual_class(const Op& op) {
 }
 
 std::vector<ClassResidual> residuals(const Plan& plan, const Timeline& predicted,
-                                     const std::vector<std::vector<double>>& measured_s) {
-  PLAIT_CHECK(predicted.tracks.size() == measured_s.size(), "a measured rank without prediction");
+                                     const Timeline& measured) {
+  PLAIT_CHECK(predicted.tracks.size() == measured.tracks.size(),
+              "a measured rank without prediction");
   std::map<std::string, ClassResidual> by_name;
   std::map<std::string, std::int64_t> compared;
-  for (std::size_t t = 0; t < measured_s.size(); ++t) {
-    const Track& track = predicted.tracks[t];
+  for (std::size_t t = 0; t < measured.tracks.size(); ++t) {
+    const Track &track = predicted.tracks[t], &ran = measured.tracks[t];
     for_each_op(plan, static_cast<std::size_t>(track.stage),
                 [&](std::int64_t flat, const Call&, const Op& op) {
                   const auto i = static_cast<std::size_t>(flat);
                   const std::string name = residual_class(op);
                   ClassResidual& r = by_name[name];
-                  const double measured = measured_s[t][i];
+                  const double took = to_seconds(ran.end[i] - ran.start[i]).value;
                   const double expected = to_seconds(track.end[i] - track.start[i]).value;
-                  ++r.ops, r.measured_s += measured, r.predicted_s += expected;
-                  if (measured < kShortest || expected < kShortest) return;
+                  ++r.ops, r.measured_s += took, r.predicted_s += expected;
+                  if (took < kShortest || expected < kShortest) return;
                   const double sum = r.mean_log_error.value_or(0);
-                  r.mean_log_error = sum + std::abs(std::log(expected / measured));
+                  r.mean_log_error = sum + std::abs(std::log(expected / took));
                   ++compared[name];
                 });
   }
   std::vector<ClassResidual> out;
-  const auto tracks = static_cast<double>(measured_s.size());
+  const auto tracks = static_cast<double>(measured.tracks.size());
   for (auto& [name, r] : by_name) {
     r.name = name;
     r.measured_s /= tracks, r.predicted_s /= tracks;

@@ -19,11 +19,10 @@ struct ClassResidual {
   std::optional<double> mean_log_error;
 };
 
-/// Both timelines have a track for each rank, in the same order. `measured_s` are durations per
-/// track and flat op (medians over steps, say). Classes in the order of their measured time,
-/// longest first.
+/// Both timelines are of one step and have a track for each rank, in the same order. Classes in the
+/// order of their measured time, longest first.
 std::vector<ClassResidual> residuals(const Plan& plan, const Timeline& predicted,
-                                     const std::vector<std::vector<double>>& measured_s);
+                                     const Timeline& measured);
 
 /// The class of an op.
 std::string residual_class(const Op& op);

@@ -224,7 +224,10 @@ std::optional<Report> report_from_json(const std::string& text) {
   // hostile file never reaches the parser.
   if (text.find("\"step_time_s\"") == std::string::npos) return std::nullopt;
   const Tree tree = Tree::parse(text, nullptr, false);
-  if (!tree.is_object() || !tree.contains("step_time_s")) return std::nullopt;
+  if (!tree.is_object()) return std::nullopt;
+  for (const char* key : {"step_time_s", "breakdown", "world_size"}) {
+    if (!tree.contains(key)) return std::nullopt;
+  }
   try {
     return read_report(tree);
   } catch (const NoReport&) {

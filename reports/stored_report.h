@@ -10,7 +10,8 @@
 
 namespace plait {
 
-/// Nothing when `text` is not a report (a scenario, say, or no JSON at all).
+/// Nothing when `text` is not a report (a scenario, say, what a real run measured, or no JSON at
+/// all): reports have a step's time, its breakdown and the number of ranks.
 std::optional<Report> report_from_json(const std::string& text);
 
 }  // namespace plait

@@ -83,6 +83,18 @@ struct Concordance {
   }
 };
 
+/// What a group's best prediction took, mean of all that tie for it (repeats of one layout do),
+/// over what its best run took, minus 1.
+double regret(const std::vector<Pair>& pairs) {
+  const double best = std::ranges::min_element(pairs, {}, &Pair::measured)->measured;
+  const double first = std::ranges::min_element(pairs, {}, &Pair::predicted)->predicted;
+  std::vector<double> picked;
+  for (const Pair& p : pairs) {
+    if (p.predicted == first) picked.push_back(p.measured);
+  }
+  return mean(picked) / best - 1;
+}
+
 void summarize_ranking(const Records& records, ValidationSummary& out) {
   std::map<std::string, std::vector<Pair>> groups;
   for (const ValidationRecord* r : records) {
@@ -97,8 +109,7 @@ void summarize_ranking(const Records& records, ValidationSummary& out) {
     if (pairs.size() < 3) continue;
     ++out.ranked_groups;
     all.count(pairs);
-    const double best = std::ranges::min_element(pairs, {}, &Pair::measured)->measured;
-    regrets.push_back(std::ranges::min_element(pairs, {}, &Pair::predicted)->measured / best - 1);
+    regrets.push_back(regret(pairs));
   }
   out.kendall_tau = all.tau();
   if (regrets.empty()) return;
@@ -170,7 +181,7 @@ ValidationSummary summarize(const std::vector<const ValidationRecord*>& records)
 std::vector<std::string> Validation::files() const {
   std::vector<std::string> out;
   for (const ValidationRecord& r : records) {
-    if (out.empty() || out.back() != r.file) out.push_back(r.file);
+    if (std::ranges::find(out, r.file) == out.end()) out.push_back(r.file);
   }
   return out;
 }

@@ -20,8 +20,10 @@ struct Sign {
 };
 constexpr std::string_view kItsScenario = "name the scenario that it is of";
 /// The first key that stands in the file decides.
-constexpr std::array<Sign, 19> kSigns = {{
-    // Results name their scenario's model too.
+constexpr std::array<Sign, 20> kSigns = {{
+    // Results name their scenario's model too, and a step that ran has a time as a predicted one.
+    {"steps_s", FileFormat::kOther, "a measurement of plait realrun",
+     "name the scenario that it is of; plait realrun --calibration FILE compares the two"},
     {"step_time_s", FileFormat::kOther, "a result of plait run", "plait compare {}"},
     {"changes_that_fit", FileFormat::kOther, "a result of plait check", kItsScenario},
     {"kv_cache", FileFormat::kOther, "a result of plait serve", kItsScenario},

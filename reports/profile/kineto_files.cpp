@@ -47,6 +47,9 @@ constexpr std::array kTopKeys = {
              "this is the prediction: give a trace of the run itself"},
     FileSign{"nodes", "an execution trace, which has no times of kernels",
              "give the trace that the profiler's export_chrome_trace writes"},
+    FileSign{"steps_s", "a measurement of plait realrun",
+             "this compares traces of torch.profiler: plait realrun --calibration FILE compares "
+             "its own steps"},
     FileSign{"step_time_s", "a result of plait run", "give a trace of the run itself"},
     FileSign{"model", "a scenario", "plait profile SCENARIO TRACE: the scenario comes first"},
 };

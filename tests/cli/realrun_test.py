@@ -123,6 +123,22 @@ class Realrun(CommandTest):
             self.assertEqual(result.code, 2)
             self.assertIn("--matrix excludes --set and --network", result.err)
 
+    def test_classes_of_ops_are_those_of_the_step_that_the_trace_shows(self):
+        # Medians over steps would leave out the turns that a rank gives up now and then.
+        small = {"model": {"preset": "tiny", "layers": 2},
+                 "workload": {"sequence_length": 16, "global_batch": 4}, "strategy": {"dp": 2},
+                 "cluster": {"preset": "cpu-host", "devices_per_node": 2}}
+        trace = self.folder / "trace.json"
+        result = plait("realrun", "-", "--repeats", "4", "--warmup", "0", "--trace", trace,
+                       "--format", "json", stdin=json.dumps(small)).json()
+        events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+        phases = {(e["pid"], e["tid"]) for e in events
+                  if e["name"] == "thread_name" and e["args"]["name"] == "phase"}
+        traced = sum(e["dur"] * 1e-6 for e in events
+                     if e["ph"] == "X" and (e["pid"], e["tid"]) not in phases)
+        told = sum(c["measured_s"] for c in result["classes"]) * result["ranks"]
+        self.assertAlmostEqual(told / traced, 1, places=6)
+
     def test_a_transport_changes_no_bit(self):
         # Collectives add in the order of their rounds, whoever carries the bytes.
         call = ["realrun", SMALL, "--verify", "--precision", "fp64,bf16", "--steps", "2"]

@@ -148,11 +148,19 @@ class Report(CommandTest):
 
     def test_a_step_that_takes_no_time_is_no_result(self):
         for step in (0, -1.5):
-            odd = self.file("odd.json", json.dumps({"step_time_s": step}))
+            odd = self.file("odd.json", json.dumps({"step_time_s": step, "breakdown": {}, "world_size": 1}))
             told = plait("compare", odd, TINY)
             self.assertEqual(told.code, 2, told.out)
             self.assertIn("error[G029]", told.err)
             self.assertIn("odd.json", told.err)
+
+    def test_what_a_real_run_measured_is_no_prediction(self):
+        ran = self.file("ran.json", json.dumps({"scenario": "tiny", "ranks": 4, "steps_s": [0.4],
+                                                "step_time_s": 0.4, "classes": [], "memory": []}))
+        told = plait("compare", TINY, ran)
+        self.assertEqual(told.code, 2, told.out)
+        self.assertIn("error[F006]: the file holds a measurement of plait realrun", told.err)
+        self.assertIn("cure: name the scenario", told.err)
 
     def test_csv_has_prices(self):
         priced = ["run", TINY, "--set", "cluster.price_per_device_hour=2.5", "--format"]

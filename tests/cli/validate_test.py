@@ -235,6 +235,25 @@ class Validate(CommandTest):
         self.assertIn('"cluster" is no object', refused)
         self.assertNotIn("without", refused)
 
+    def test_files_of_one_name_are_told_apart(self):
+        for folder, time in (("one", 1.0), ("two", 2.0)):
+            (self.folder / folder).mkdir()
+            self.file(f"{folder}/runs.json",
+                      json.dumps([changed(1, measured={"iteration_time_s": time})]))
+        call = ["validate", "one/runs.json", self.records(RECORD), "two/runs.json"]
+        found = plait(*call, "--format", "json", cwd=self.folder).json()
+        self.assertEqual([f["file"] for f in found["files"]], ["one/runs", "records", "two/runs"])
+        self.assertEqual([f["summary"]["n"] for f in found["files"]], [1, 1, 1])
+        self.assertEqual([r["file"] for r in found["records"]],
+                         ["one/runs", "records", "two/runs"])
+
+    def test_a_file_counts_once(self):
+        path = self.records(RECORD)
+        for again in (path, f"{self.folder}/./records.json"):
+            told = plait("validate", path, again)
+            self.assertEqual(told.code, 2, told.out)
+            self.assertIn("error[V004]: the file is named twice", told.err)
+
     def test_a_filter_is_sought_in_each_name_and_says_when_nothing_has_it(self):
         path = self.records(RECORD, dict(RECORD, id="made_up#21"))
         text = self.run_ok("validate", path, "--filter", RECORD["id"] + "$").out

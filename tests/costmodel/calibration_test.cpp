@@ -213,6 +213,20 @@ TEST(CalibratedCost, OutsideTheMeasuredSizesItIsExtrapolatedAndLessSure) {
       << "no row with a bias was fitted";
 }
 
+/// Of a class without rows to judge it by no error is known: that is none of 0.
+TEST(CalibratedCost, WhatNoRowJudgedIsAsUnsureAsWhatIsExtrapolatedAtLeast) {
+  CostModel model;
+  Calibration c = example();
+  KernelFit& fill = c.kernels.at("fill");
+  fill.held_out_error = 0, fill.held_out_rows = 0;
+  model.calibration = std::make_shared<const Calibration>(c);
+  const Cost inside = model.compute(Fill{4096, DType::kFp32}, kAny);
+  const Cost outside = model.compute(Fill{4097, DType::kFp32}, kAny);
+  EXPECT_EQ(inside.provenance, Provenance::kFitted);
+  EXPECT_GT(inside.band, 0);
+  EXPECT_EQ(inside.band, outside.band);
+}
+
 TEST(CalibratedCost, WhatWasNotMeasuredIsAsWithout) {
   for (const Compute& op : {Compute(Fill{3000, DType::kBf16}), Compute(SquaredNorm{3000}),
                             Compute(Fill{0, DType::kFp32})}) {

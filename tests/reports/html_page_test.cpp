@@ -90,7 +90,8 @@ TEST(Page, OtherTextsAreNoPages) {
 }
 
 TEST(Page, ResultAndTimelinesAreReadBack) {
-  Page page{"run", "", "", "", R"({"step_time_s":2})", "", {{"timelines", R"([{"label":"a"}])"}}};
+  const std::string result = R"({"step_time_s":2,"breakdown":{},"world_size":1})";
+  Page page{"run", "", "", "", result, "", {{"timelines", R"([{"label":"a"}])"}}};
   const auto stored = page_of_html(to_html(page));
   ASSERT_TRUE(stored.has_value());
   EXPECT_EQ(stored->kind, "run");

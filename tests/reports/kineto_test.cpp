@@ -165,6 +165,8 @@ TEST_F(Kineto, OtherFilesAreNamed) {
             "K010: the file holds a database, as nsys export writes it");
   EXPECT_EQ(refusal(R"({"otherData": {"scenario_sha256": "ab"}, "traceEvents": []})"),
             "K010: the file holds a timeline that plait run --trace wrote");
+  EXPECT_EQ(refusal(R"({"steps_s": [1], "step_time_s": 1})"),
+            "K010: the file holds a measurement of plait realrun");
   EXPECT_EQ(refusal(R"({"model": "llama", "workload": {}})"), "K010: the file holds a scenario");
   EXPECT_EQ(refusal(R"({"schema": "1.1.1-chakra.0.0.4", "nodes": []})"),
             "K010: the file holds an execution trace, which has no times of kernels");

@@ -49,13 +49,14 @@ const ClassResidual& of(const std::vector<ClassResidual>& all, std::string_view 
 TEST(Residuals, FindTheClassThatIsOff) {
   const Plan plan = data_parallel();
   const Timeline predicted = in_a_row(plan);
-  std::vector<std::vector<double>> measured(2);
+  Timeline measured = predicted;
   std::int64_t matmuls = 0, all = 0;
-  for (std::vector<double>& rank : measured) {
-    for_each_op(plan, 0, [&](std::int64_t, const Call&, const Op& op) {
+  for (Track& rank : measured.tracks) {
+    for_each_op(plan, 0, [&](std::int64_t flat, const Call&, const Op& op) {
+      const auto i = static_cast<std::size_t>(flat);
       const bool matmul = residual_class(op) == "matmul";
       matmuls += matmul ? 1 : 0, ++all;
-      rank.push_back(matmul ? 2e-3 : 1e-3);
+      rank.end[i] = rank.start[i] + (matmul ? 2 : 1) * kMillisecond;
     });
   }
   const std::vector<ClassResidual> got = residuals(plan, predicted, measured);
@@ -80,8 +81,12 @@ TEST(Residuals, FindTheClassThatIsOff) {
 TEST(Residuals, OpsTooShortToCompareCountInTheSumsOnly) {
   const Plan plan = data_parallel();
   const Timeline predicted = in_a_row(plan);
-  const auto ops = static_cast<std::size_t>(op_count(plan, 0));
-  const std::vector<std::vector<double>> measured(2, std::vector<double>(ops, 1e-7));
+  Timeline measured = predicted;
+  for (Track& rank : measured.tracks) {
+    for (std::size_t i = 0; i < rank.end.size(); ++i) {
+      rank.end[i] = rank.start[i] + kMillisecond / 10000;
+    }
+  }
   for (const ClassResidual& r : residuals(plan, predicted, measured)) {
     EXPECT_FALSE(r.mean_log_error) << "none of them was compared";
     EXPECT_GT(r.measured_s, 0);

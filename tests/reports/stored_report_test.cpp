@@ -80,7 +80,8 @@ TEST(StoredReport, TotalsStayToTheLastDigit) {
 }
 
 TEST(StoredReport, WhatIsMissingIsNotMadeUp) {
-  const std::optional<Report> r = report_from_json(R"({"step_time_s": 2, "mfu": null})");
+  const std::optional<Report> r =
+      report_from_json(R"({"step_time_s": 2, "mfu": null, "breakdown": {}, "world_size": 4})");
   ASSERT_TRUE(r.has_value());
   EXPECT_EQ(r->step_time_s, 2);
   EXPECT_FALSE(r->training.has_value());
@@ -89,12 +90,22 @@ TEST(StoredReport, WhatIsMissingIsNotMadeUp) {
 
 TEST(StoredReport, OtherDocumentsAreNone) {
   for (const char* text :
-       {"", R"({"model": "tiny"})", R"({"step_time_s": )", R"({"step_time_s": "soon"})",
-        R"({"step_time_s": 1, "world_size": 1e300})", R"({"step_time_s": 1, "mesh": {"tp": 0}})",
-        R"({"step_time_s": 1, "mesh": {"tp": 9223372036854775807}})",
-        R"({"step_time_s": 1, "breakdown": {"compute": 7}})",
-        R"({"step_time_s": 1, "memory": {"items": {"weight": 7}}})",
-        R"({"step_time_s": 1, "run": {"warnings": [7]}})"}) {
+       {"", R"({"model": "tiny"})", R"({"step_time_s": )", R"({"step_time_s": 1})",
+        R"({"step_time_s": 1, "ranks": 4, "steps_s": [1]})"}) {
+    EXPECT_FALSE(report_from_json(text).has_value()) << text;
+  }
+}
+
+TEST(StoredReport, ReportsOfOtherTypesAreNone) {
+  const std::string whole = R"("step_time_s": 1, "breakdown": {}, "world_size": 1})";
+  ASSERT_TRUE(report_from_json("{" + whole).has_value());
+  for (const char* wrong :
+       {R"("step_time_s": "soon")", R"("world_size": 1e300)", R"("mesh": {"tp": 0})",
+        R"("mesh": {"tp": 9223372036854775807})", R"("breakdown": {"compute": 7})",
+        R"("memory": {"items": {"weight": 7}})", R"("run": {"warnings": [7]})"}) {
+    auto changed = nlohmann::json::parse("{" + whole);
+    changed.update(nlohmann::json::parse(std::string("{") + wrong + "}"));
+    const std::string text = changed.dump();
     EXPECT_FALSE(report_from_json(text).has_value()) << text;
   }
 }

@@ -24,6 +24,7 @@ TEST(FileKind, AnotherProgramsFileIsSentWhereItBelongs) {
       {R"({"compute_environment": "LOCAL_MACHINE", "num_processes": 8})", "plait import mine"},
       {"compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n", "plait import mine"},
       {R"({"scenario": "x", "model": "llama-3.1-8b", "step_time_s": 1})", "plait compare mine"},
+      {R"({"scenario": "x", "steps_s": [1], "step_time_s": 1})", "plait realrun --calibration"},
       {R"({"scenario": "x", "model": "llama-3.1-8b", "kv_cache": {}})", "name the scenario"},
       {R"({"scenario": "x", "model": "llama-3.1-8b", "layouts": {}})", "name the scenario"},
       {R"({"scenario": "x", "points": []})", "name the scenario"},
