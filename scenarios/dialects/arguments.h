@@ -44,6 +44,10 @@ class Arguments {
     bool idle = false;       // its value changes nothing
   };
 
+  /// It is there; that alone does not count as read.
+  bool has(std::string_view name) const {
+    return std::ranges::count(options_, name, &Option::name) != 0;
+  }
   /// The option as given, or nothing; it counts as read.
   const Option* find(std::string_view name);
   /// The same of an option whose value changes nothing, any or that one.

@@ -24,6 +24,7 @@ class Batches {
         replicas_(replicas) {}
 
   void agree(std::vector<std::string>* warnings) {
+    if (imported_.accumulation.by_default && tree_.find(kGlobal) != nullptr) return;
     const Given *global = given(kGlobal), *micro = given(kMicro);
     if (global == nullptr && micro == nullptr) return agree_with_base();
     if (global == nullptr) return tree_.set(kGlobal, of(*micro));

@@ -183,11 +183,6 @@ std::string first_line(const std::string& text) {
   return line;
 }
 
-bool is_of_torchtitan(const std::string& text) {
-  return first_line(text).starts_with('[') &&
-         ("\n" + text).find("\n[training]") != std::string::npos;
-}
-
 /// D001 for what `plait export` writes and nothing reads.
 void refuse_modelfile(const std::string& text, const std::string& file) {
   if (!first_line(text).starts_with("FROM ") || text.find("\nPARAMETER ") == std::string::npos)
@@ -225,6 +220,33 @@ void refuse_other_yaml(const std::string& text, const std::string& file) {
                       {file, key.line, 0, ""},
                       std::string(kImportable),
                       std::string(other->cure)});
+  }
+}
+
+/// Where the key stands, in JSON or YAML: "pipe_parallel_size": 1; 0: it does not.
+int line_of_key(const std::string& text, std::string_view key) {
+  for (std::size_t at = 0; (at = text.find(key, at)) != std::string::npos; at += key.size()) {
+    constexpr std::string_view kBefore = " \t\r\n{,\"'";
+    const bool begins = at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos;
+    const std::size_t behind = text.find_first_not_of("\"' ", at + key.size());
+    if (!begins || behind == std::string::npos || text[behind] != ':') continue;
+    return static_cast<int>(1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(at), '\n'));
+  }
+  return 0;
+}
+
+/// D001: its file has DeepSpeed's keys among its own (configs/README.md of EleutherAI/gpt-neox).
+void refuse_gpt_neox(const std::string& text, const std::string& file) {
+  for (const char* key :
+       {"pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size"}) {
+    const int line = line_of_key(text, key);
+    if (line == 0) continue;
+    throw InputError({"D001",
+                      "the file holds settings of GPT-NeoX, which are not read",
+                      {file, line, 0, key},
+                      std::string(kImportable),
+                      "import its zero_optimization, types and batch as a ds_config.json, and give "
+                      "the model, strategy.tp and strategy.pp with --base"});
   }
 }
 
@@ -343,9 +365,10 @@ Dialect detect_dialect(const std::string& marked, const std::string& file) {
                       std::string(kImportable),
                       "name a file that is not empty"});
   }
+  refuse_gpt_neox(text, file);
   if (text[first] == '{') return dialect_of_object(text, file);
   refuse_modelfile(text, file);
-  if (is_of_torchtitan(text)) return Dialect::kTorchtitan;
+  if (!torchtitan::config_in(text).empty()) return Dialect::kTorchtitan;
   if (has("distributed_type:")) return Dialect::kAccelerate;
   if (llama_cpp::starts(text)) return Dialect::kLlamaCpp;
   if (vllm::is_config(text)) return Dialect::kVllm;

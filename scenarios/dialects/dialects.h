@@ -114,6 +114,7 @@ struct Imported {
   };
   Bucket bucket = {};
   /// Micro-batches that a replica adds up, as DeepSpeed's gradient_accumulation_steps; 0: not said.
+  /// By default: where neither the file nor the base has a batch.
   Given accumulation = {};
   /// A batch may be several times as large as those steps make it (torchtitan's global_batch_size).
   bool repeats_steps = false;

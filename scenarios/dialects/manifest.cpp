@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/parse_number.h"
 #include "core/split.h"
 #include "scenarios/dialects/yaml_map.h"
 
@@ -129,6 +130,19 @@ bool is_dockerfile(const std::string& text) {
 bool is_manifest(const std::string& text) {
   return std::ranges::any_of(yaml_keys(text), [](const YamlKey& k) { return k.name == "image"; }) ||
          is_dockerfile(text);
+}
+
+ManifestReplicas replicas_of_manifest(const std::string& text) {
+  if (!is_manifest(text)) return {};
+  const std::vector<std::string> lines = split(text, '\n');
+  for (const YamlKey& key : yaml_keys(text)) {
+    if (key.name != "replicas") continue;
+    const std::string& line = lines[static_cast<std::size_t>(key.line - 1)];
+    const std::string_view value = std::string_view(line).substr(line.find(':') + 1);
+    const auto count = parse_number<std::int64_t>(trimmed(value.substr(0, value.find('#'))));
+    if (count) return {*count, key.line};
+  }
+  return {};
 }
 
 std::string without_items(const std::string& text) {

@@ -2,6 +2,7 @@
 // The commands of containers in Kubernetes' manifests and in compose files: YAML that has options
 // as items of a list or as one text.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,12 @@
 namespace plait {
 
 bool is_manifest(const std::string& text);
+struct ManifestReplicas {
+  std::int64_t count = 1;
+  int line = 0;
+};
+/// How many pods a manifest asks for; one where it is none, or does not say.
+ManifestReplicas replicas_of_manifest(const std::string& text);
 /// Its text as a shell would have it: an item of a list is a word without its dash, bracket and
 /// comma. Lines stay where they are. Any other text is itself.
 std::string without_items(const std::string& text);

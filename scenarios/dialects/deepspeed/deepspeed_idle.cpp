@@ -54,6 +54,12 @@ constexpr Usual kUsual[] = {{"zero_optimization.contiguous_gradients", 1},
                             {"prescale_gradients", 0},
                             {"sparse_gradients", 0}};
 
+/// deepspeed/runtime/zero/offload_config.py. Where drives are is for the run to say.
+constexpr std::string_view kOfPlaces[] = {"device", "ratio", "nvme_path", "fast_init"};
+/// What copies to and from drives are alone.
+constexpr std::string_view kOfDrives[] = {"buffer_count", "buffer_size", "max_in_cpu",
+                                          "pipeline_read", "pipeline_write"};
+
 bool is_usual(const Json& json) {
   const auto* usual = std::ranges::find(kUsual, json.path(), &Usual::path);
   if (usual == std::end(kUsual)) return false;
@@ -63,6 +69,23 @@ bool is_usual(const Json& json) {
 }
 
 }  // namespace
+
+bool is_place(const Json& json) {
+  const std::string path = json.path();
+  return json.is(Json::Kind::kObject) && (path == "zero_optimization.offload_optimizer" ||
+                                          path == "zero_optimization.offload_param");
+}
+
+bool is_idle_in(const Json& place, const Json& key) {
+  const std::string path = key.path(), name = path.substr(path.rfind('.') + 1);
+  const auto is_at = [device = place.find("device")](std::string_view where) {
+    return device != nullptr && device->is(Json::Kind::kText) && device->text() == where;
+  };
+  const bool off = key.is(Json::Kind::kBool) && !key.boolean();
+  if (is_at("none") || std::ranges::count(kOfPlaces, name) != 0) return true;
+  if (name == "pin_memory") return !off;  // copies are planned from page-locked memory
+  return off || (!is_at("nvme") && std::ranges::count(kOfDrives, name) != 0);
+}
 
 bool is_idle(const Json& json) {
   if (is_usual(json)) return true;

@@ -312,7 +312,13 @@ class Reading {
   }
   void collect(const Json& json, std::vector<std::string>& unread) const {
     const bool asked = std::ranges::count(asked_, json.path()) != 0;
-    if (!asked && !is_idle(json)) unread.push_back(json.path());
+    if (is_place(json)) {
+      for (const Json* inner : json.children()) {
+        if (!is_idle_in(json, *inner)) unread.push_back(inner->path());
+      }
+    } else if (!asked && !is_idle(json)) {
+      unread.push_back(json.path());
+    }
   }
   /// Adam's rates and betas; another optimizer is listed.
   void pass_over_adam() {

@@ -152,12 +152,23 @@ class Reader {
     const auto overridden = experts_overridden(args_, preset_, out_);
     if (args_.flag(all)) {
       const Model* model = find_preset(preset_);
+      if (is_dense()) return leave_out(all);
       const std::int64_t layers = model == nullptr ? kMostLayers : model->layers;
       return give(all, "serving.layers.host_experts", std::to_string(layers));
     }
+    if (args_.integer(some, 0).value_or(0) > 0 && is_dense()) return leave_out(some);
     const std::int64_t counted = args_.integer(some, 0).value_or(fits_experts() ? -1 : 0);
     give(overridden ? by_name : some, "serving.layers.host_experts",
          std::to_string(overridden ? std::max(counted, *overridden) : counted));
+  }
+  bool is_dense() const {
+    const Model* model = find_preset(preset_);
+    return model != nullptr && model->experts == 0;
+  }
+  void leave_out(const char* option) {
+    near(fmt::format("{} (line {}) changes nothing: {} has no experts", option, args_.line(option),
+                     preset_));
+    give(option, "serving.layers.host_experts", "0");
   }
   /// What looks for what fits leaves experts off the devices before whole layers (common/fit.cpp);
   /// llama-bench does not look.

@@ -56,6 +56,8 @@ void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 /// Which layers of a hybrid have states, attention and an MLP, and what states are.
 /// `has_pattern`: the model is a hybrid that it has.
 bool has_pattern(const Model& model);
+/// As many as --hybrid-layer-pattern has; 0: it is absent.
+std::int64_t layers_of_pattern(Arguments& arguments);
 void write_hybrid(ExportDraft& draft);
 void read_hybrid(Arguments& arguments, Imported& out, std::int64_t layers, std::int64_t hidden);
 
@@ -109,11 +111,6 @@ void read_deepspeed_experts(Arguments& arguments, Imported& out, std::int64_t tp
 /// Options without effect on a step count as read.
 void pass_over_idle(Arguments& arguments);
 
-/// Nodes and devices of each, as far as the script says; `text` is all of it, `words` those of the
-/// command.
-void read_machine(Arguments& arguments, const std::vector<ShellWord>& words,
-                  const std::string& text, Imported& out);
-
 /// Of weights, and bytes of an element of gradients where they are reduced.
 struct ArgumentTypes {
   std::string weights;
@@ -122,6 +119,8 @@ struct ArgumentTypes {
 /// Which kernels attention has. Throws InputError D009 for context parallelism where none has it.
 void write_attention(ExportDraft& draft);
 void read_attention(Arguments& arguments, Imported& out, const Fork& fork);
+/// Layers are Megatron-LM's own code, not Transformer Engine's.
+bool has_own_layers(Arguments& arguments, const Fork& fork);
 
 ArgumentTypes read_precision(Arguments& arguments, Imported& out, const Fork& fork);
 /// Sharding as DeepSpeed has it, and how it reduces gradients.

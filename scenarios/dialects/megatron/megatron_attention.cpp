@@ -2,6 +2,10 @@
 // FlashAttention, `fused` cuDNN's, `unfused` one kernel behind the other, and `auto` whichever of
 // them does what is asked. What each does not do: get_attention_backend of Transformer Engine's
 // transformer_engine/pytorch/attention/dot_product_attention/utils.py.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "plan/refusal.h"
 #include "scenarios/ampere.h"
 #include "scenarios/dialects/megatron/megatron.h"
@@ -9,7 +13,38 @@
 namespace plait::megatron {
 namespace {
 
-constexpr const char* kAttentionBackend = "--attention-backend";
+constexpr const char *kAttentionBackend = "--attention-backend", *kFlash = "--use-flash-attn",
+                     *kLayers = "--transformer-impl";
+
+/// Options of 2020 to 2022, when layers were Megatron-LM's own where nothing was said
+/// (megatron/arguments.py at commit 00129014 has them, and no --transformer-impl).
+constexpr const char* kOfOldVersions[] = {"--DDP-impl", "--activations-checkpoint-method",
+                                          "--checkpoint-activations"};
+
+/// Nothing where there is none.
+const char* option_of_old_version(const Arguments& args) {
+  const auto* found =
+      std::ranges::find_if(kOfOldVersions, [&](const char* name) { return args.has(name); });
+  return found == std::end(kOfOldVersions) ? nullptr : *found;
+}
+
+/// Own layers fuse attention with --use-flash-attn alone; --attention-backend is Transformer
+/// Engine's (megatron/legacy/model/transformer.py; megatron/core/transformer/
+/// dot_product_attention.py).
+bool fuses_own(Arguments& args, Imported& out) {
+  const bool fused = args.flag(kFlash);
+  const auto warn = [&](const std::string& what) { out.warnings.push_back("W008: " + what); };
+  if (!args.has(kLayers) && !fused) {
+    warn(fmt::format("attention is read as not fused, as it was by default when there was {}",
+                     option_of_old_version(args)));
+  }
+  const auto backend = args.text(kAttentionBackend).value_or("auto");
+  if (!fused && (backend == "flash" || backend == "fused")) {
+    warn(fmt::format("{} {} changes nothing with {} local: attention is not fused",
+                     kAttentionBackend, backend, kLayers));
+  }
+  return fused;
+}
 
 /// Both fused kernels are of 16 bits, and of devices from compute capability 8.0 on.
 bool can_fuse(const Scenario& s) {
@@ -57,15 +92,25 @@ void write_attention(ExportDraft& d) {
 void read_attention(Arguments& args, Imported& out, const Fork& fork) {
   const auto backend =
       args.one_of(kAttentionBackend, {"flash", "fused", "unfused", "local", "auto"});
-  const bool slow =
-      backend == "unfused" || backend == "local" || (fork.deepspeed && !fork.flash_attention);
-  if (slow) args.exclusive("--use-flash-attn", kAttentionBackend);
+  const bool own = !fork.deepspeed && has_own_layers(args, fork);
+  const bool slow = backend == "unfused" || backend == "local" ||
+                    (fork.deepspeed && !fork.flash_attention) || (own && !fuses_own(args, out));
+  if (slow) args.exclusive(kFlash, kAttentionBackend);
   if (!slow) {  // as is planned anyway; of softmax there is no kernel then
-    args.flag("--use-flash-attn");
+    args.flag(kFlash);
     args.flag("--no-masked-softmax-fusion");
   }
   out.give("workload.flash_attention", slow ? "false" : "true", args.line(kAttentionBackend));
-  if (backend == "fused") out.give("kernels.attention", R"("cudnn")", args.line(kAttentionBackend));
+  if (backend == "fused" && !own) {
+    out.give("kernels.attention", R"("cudnn")", args.line(kAttentionBackend));
+  }
+}
+
+bool has_own_layers(Arguments& args, const Fork& fork) {
+  const Arguments::Option* layers = args.find(kLayers);
+  const bool said = layers != nullptr && !layers->values.empty();
+  if (fork.deepspeed) return true;
+  return said ? layers->values.front().text == "local" : option_of_old_version(args) != nullptr;
 }
 
 }  // namespace plait::megatron

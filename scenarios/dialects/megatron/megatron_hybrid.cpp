@@ -1,18 +1,24 @@
 // Hybrids as Megatron-LM's pretrain_mamba.py has them: each layer has one part, which
-// --hybrid-override-pattern names by the letters of model.layer_pattern. Without it layers are
-// dealt by the ratios of attention and of MLPs among them, without which all have states
+// --hybrid-override-pattern names by the letters of model.layer_pattern, and --hybrid-layer-pattern
+// in later versions, which says how many layers there are too
+// (megatron/core/models/hybrid/hybrid_layer_allocation.py at commit 089b33b8). Without it layers
+// are dealt by the ratios of attention and of MLPs among them, without which all have states
 // (megatron/core/ssm/mamba_hybrid_layer_allocation.py). A layer of states is --mamba-num-heads
 // heads, or as many as make the layer twice as wide as the model; a convolution of 4 tokens and
 // chunks of 128 have no arguments (megatron/core/ssm/mamba_mixer.py).
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "core/json.h"
+#include "core/split.h"
 #include "scenarios/dialects/megatron/megatron.h"
 
 namespace plait::megatron {
 namespace {
 
-constexpr const char *kPattern = "--hybrid-override-pattern",
+constexpr const char *kPattern = "--hybrid-override-pattern", *kLater = "--hybrid-layer-pattern",
                      *kAttentionRatio = "--hybrid-attention-ratio",
                      *kMlpRatio = "--hybrid-mlp-ratio", *kHybrid = "--is-hybrid-model",
                      *kStates = "--mamba-state-dim", *kStateHeadDim = "--mamba-head-dim",
@@ -51,7 +57,60 @@ std::string dealt(std::int64_t layers, double attention_ratio, double mlp_ratio)
   return out;
 }
 
+/// By which name the pattern is given.
+const char* pattern_option(const Arguments& args) { return args.has(kLater) ? kLater : kPattern; }
+
+/// Letters that are none of model.layer_pattern's by what they are there (layers/utils.py).
+struct OtherLetter {
+  char letter;
+  std::string_view what;
+};
+constexpr OtherLetter kOtherLetters[] = {{'D', "sparse attention of DeepSeek-V3.2"},
+                                         {'C', "compressed sparse attention"},
+                                         {'H', "heavily compressed attention"},
+                                         {'W', "attention of a sliding window"},
+                                         {'+', "attention with latents"},
+                                         {'[', "groups of layers"},
+                                         {'/', "modules that predict further tokens"}};
+
+/// D006 for what is none, D003 for what is no letter at all.
+void refuse_other_letters(Arguments& args, const char* option, const std::string& pattern) {
+  const std::size_t at = pattern.find_first_not_of("MG*-E|");
+  if (at == std::string::npos) return;
+  const auto* other = std::ranges::find(kOtherLetters, pattern[at], &OtherLetter::letter);
+  if (other != std::end(kOtherLetters))
+    args.unsupported(option, fmt::format("{} ({})", other->what, pattern[at]));
+  args.malformed(option, fmt::format("letters M, G, *, - and E, not {}", pattern[at]));
+}
+
+/// The pattern without the ends of stages, which are those of an even share or else not read.
+std::string without_stages(const char* option, const std::string& pattern, Imported& out) {
+  const std::vector<std::string> stages = split(pattern, '|');
+  const auto unlike = [&](const std::string& s) { return s.size() != stages.front().size(); };
+  if (std::ranges::any_of(stages, unlike))
+    warn_unread({fmt::format("stages in {}", option)}, out.warnings);
+  std::string whole = pattern;
+  std::erase(whole, '|');
+  return whole;
+}
+
+std::optional<std::string> read_pattern(Arguments& args, Imported& out) {
+  args.exclusive(kPattern, kLater);
+  const char* option = pattern_option(args);
+  const auto given = args.text(option);
+  if (!given) return std::nullopt;
+  refuse_other_letters(args, option, *given);
+  return without_stages(option, *given, out);
+}
+
 }  // namespace
+
+std::int64_t layers_of_pattern(Arguments& args) {
+  const auto pattern = args.text(kLater);
+  if (!pattern) return 0;
+  const std::string main = pattern->substr(0, pattern->find('/'));
+  return std::ranges::count_if(main, [](char c) { return c != '|' && c != '[' && c != ']'; });
+}
 
 bool has_pattern(const Model& m) {
   return !m.layer_pattern.empty() && m.layer_pattern.find_first_not_of("M*-") == std::string::npos;
@@ -75,7 +134,7 @@ void write_hybrid(ExportDraft& d) {
 }
 
 void read_hybrid(Arguments& args, Imported& out, std::int64_t layers, std::int64_t hidden) {
-  const auto pattern = args.text(kPattern);
+  const std::optional<std::string> pattern = read_pattern(args, out);
   const double attention = args.number(kAttentionRatio).value_or(0);
   const double mlps = args.number(kMlpRatio).value_or(0);
   const std::int64_t states = args.integer(kStates).value_or(128);
@@ -87,7 +146,7 @@ void read_hybrid(Arguments& args, Imported& out, std::int64_t layers, std::int64
   const auto give = [&](const char* argument, const char* path, std::string json) {
     out.give(path, std::move(json), args.line(argument));
   };
-  give(kPattern, "model.layer_pattern",
+  give(pattern_option(args), "model.layer_pattern",
        json_quote(!hybrid   ? ""
                   : pattern ? *pattern
                             : dealt(layers, attention, mlps)));

@@ -43,6 +43,14 @@ void read_moments(Arguments& args, Imported& out) {
            args.line("--exp-avg-dtype"));
 }
 
+/// The precision-aware optimizer's alone (megatron/core/optimizer/optimizer_config.py).
+void read_master(Arguments& args, Imported& out) {
+  const char* option = "--main-params-dtype";
+  const auto type = args.one_of(option, {"fp32", "fp16"});
+  out.give("workload.precision.master",
+           json_quote(args.flag(kAware) ? type.value_or("fp32") : "fp32"), args.line(option));
+}
+
 /// gpt_model.py, compute_language_model_loss of 2024: asserts fp16.
 void read_loss(Arguments& args, Imported& out, bool fp16) {
   if (!args.flag(kNarrowLoss)) return;
@@ -64,7 +72,7 @@ ArgumentTypes read_precision(Arguments& args, Imported& out, const Fork& fork) {
   out.give("workload.precision.weights", json_quote(weights), args.line(fp16 ? kFp16 : kBf16));
   out.give("workload.precision.gradients", json_quote(gradients), by);
   out.give("workload.precision.reduction", json_quote(reduction), by);
-  out.give("workload.precision.master", R"("fp32")");
+  read_master(args, out);
   read_moments(args, out);
   read_loss(args, out, fp16);
   read_narrow(args, out, weights);

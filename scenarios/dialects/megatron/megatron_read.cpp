@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/dialects/arguments.h"
+#include "scenarios/dialects/launched_machine.h"
 #include "scenarios/dialects/megatron/megatron.h"
 #include "scenarios/dialects/shell/program_words.h"
 #include "scenarios/placement.h"
@@ -122,8 +123,9 @@ class Reading {
   }
 
   void model() {
+    const std::int64_t counted = layers_of_pattern(args_);
     for (std::size_t i = 0; i < std::size(kModelSizes); ++i) {
-      const std::int64_t size = copy(kModelSizes[i], 0);
+      const std::int64_t size = copy(kModelSizes[i], i == 0 ? counted : 0);
       if (i == 0) layers_ = size;
       if (kModelSizes[i].path == "model.hidden") hidden_ = size;
       if (kModelSizes[i].path == "model.heads") heads_ = size;
@@ -258,6 +260,8 @@ class Reading {
 
   void workload() {
     for (const Same& same : kSizes) copy(same, 0);
+    // arguments.py: without a batch each replica has one micro-batch.
+    out_.accumulation = {"--micro-batch-size", "1", args_.line("--micro-batch-size"), true};
     if (args_.find("--rampup-batch-size") != nullptr) {
       near("--rampup-batch-size is left out: all steps have the global batch of its end");
     }
@@ -265,8 +269,7 @@ class Reading {
     const bool packed = args_.flag("--reset-attention-mask");
     give("--reset-attention-mask", "workload.documents.packing",
          packed ? R"("packed")" : R"("none")");
-    const bool own_code = fork_.deepspeed || args_.text("--transformer-impl") == "local";
-    if (packed && !own_code) {
+    if (packed && !has_own_layers(args_, fork_)) {
       near(
           "--reset-attention-mask is read as attention within documents, though Transformer Engine "
           "takes no notice of that mask (Megatron-LM issue 2357)");

@@ -39,18 +39,31 @@ bool has_experts_everywhere(Arguments& args) {
   return args.integer("--num-experts").value_or(1) > 1 && all;
 }
 
+/// The older name of module moe, beside core_attn, the default
+/// (megatron/core/transformer/transformer_config.py).
+constexpr const char* kMoeLayers = "--moe-layer-recompute";
+
+std::vector<ShellWord> named_modules(Arguments& args) {
+  const Arguments::Option* given = args.find("--recompute-modules");
+  std::vector<ShellWord> names = {{.text = "core_attn"}};
+  if (given != nullptr) names = given->values;
+  const bool named = std::ranges::count(names, "moe", &ShellWord::text) > 0;
+  if (args.flag(kMoeLayers) && !named) names.push_back({.text = "moe"});
+  return names;
+}
+
 /// As JSON; nothing where attention alone is named, which is Megatron-LM's default.
 std::optional<std::string> modules_of(Arguments& args, std::vector<std::string>& warnings) {
   const char* option = "--recompute-modules";
-  const Arguments::Option* given = args.find(option);
-  if (given == nullptr) return std::nullopt;
-  if (given->values.size() == 1 && given->values[0].text == "core_attn") return std::nullopt;
+  const std::vector<ShellWord> given = named_modules(args);
+  if (given.size() == 1 && given[0].text == "core_attn") return std::nullopt;
   std::string names;
-  for (const ShellWord& word : given->values) {
+  for (const ShellWord& word : given) {
     // megatron/core/transformer/transformer_layer.py: of layers without experts.
     if (word.text == "mlp" && has_experts_everywhere(args)) {
-      warnings.push_back(fmt::format(
-          "W008: mlp of {} (line {}) is left out: all layers have experts", option, given->line));
+      warnings.push_back(
+          fmt::format("W008: mlp of {} (line {}) is left out: all layers have experts", option,
+                      args.line(option)));
       continue;
     }
     const auto known = std::ranges::find(kRecomputeModules, word.text, &SameModule::argument);
@@ -108,9 +121,11 @@ void write_recompute(ExportDraft& d) {
 
 void read_recompute(Arguments& args, Imported& out) {
   const auto kind = args.one_of("--recompute-granularity", {"full", "selective"});
-  const bool selective = kind == "selective" || args.flag("--recompute-activations");
+  const bool selective =
+      kind == "selective" || args.flag("--recompute-activations") || args.flag(kMoeLayers);
   const Names names = names_in(args);
   const auto method = args.one_of(names.method, {"uniform", "block"});
+  if (kind == "full" && args.flag(kMoeLayers)) args.contradiction(kMoeLayers, "full recomputation");
   const std::int64_t layers = args.integer(names.layers, 0).value_or(1);
   if (selective && method) {
     args.contradiction(names.method, "selective recomputation");

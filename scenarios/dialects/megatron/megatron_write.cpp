@@ -92,12 +92,18 @@ bool offloads(const Scenario& s) {
   return s.strategy.offload.optimizer == Offload::kCpu && s.strategy.zero_stage >= 1 && !kept;
 }
 
-/// The precision-aware optimizer is the one with moments of other types and the one in host memory.
-void write_moments(ExportDraft& d) {
-  const DType moments = d.scenario.workload.precision.moments;
+/// The precision-aware optimizer is the one with moments and master weights of other types and the
+/// one in host memory.
+void write_optimizer_types(ExportDraft& d) {
+  const Precision& p = d.scenario.workload.precision;
+  const DType moments = p.moments;
   const bool small = moments != DType::kFp32;
-  const bool aware = offloads(d.scenario) || (small && d.scenario.strategy.zero_stage == 1);
+  const bool half = p.master == DType::kFp16 && p.weights == DType::kBf16;
+  const bool aware =
+      offloads(d.scenario) || ((small || half) && d.scenario.strategy.zero_stage == 1);
   if (aware) d.set("--use-precision-aware-optimizer");
+  if (aware && half) d.set("--main-params-dtype", "fp16");
+  if (p.master == DType::kFp32 || (aware && half)) d.say({"workload.precision.master"});
   if (aware && small) {
     d.set("--exp-avg-dtype", std::string(name_of(moments)));
     d.set("--exp-avg-sq-dtype", std::string(name_of(moments)));
@@ -115,8 +121,7 @@ void write_precision(ExportDraft& d) {
     d.say({"workload.precision.narrow_logits"});
   }
   write_gradients(d);
-  if (p.master == DType::kFp32) d.say({"workload.precision.master"});
-  write_moments(d);
+  write_optimizer_types(d);
   write_narrow(d);
 }
 

@@ -19,6 +19,18 @@ std::string_view assigned_at(std::string_view line, std::size_t at) {
   return end < line.size() && line[end] == '=' ? line.substr(at, end - at) : std::string_view();
 }
 
+/// The script uses it itself: $NAME or ${NAME...}.
+bool is_used(const std::string& script, const std::string& name) {
+  for (std::size_t at = 0; (at = script.find(name, at)) != std::string::npos; at += name.size()) {
+    const std::size_t end = at + name.size();
+    const bool whole = end >= script.size() || !is_of_name(script[end]);
+    const bool plain = at > 0 && script[at - 1] == '$';
+    const bool braced = at > 1 && script[at - 1] == '{' && script[at - 2] == '$';
+    if (whole && (plain || braced)) return true;
+  }
+  return false;
+}
+
 /// Up to a comment, which begins a line or follows a blank.
 std::string_view without_comment(std::string_view line) {
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -37,7 +49,9 @@ std::vector<std::string> variables_of(const std::string& script, std::string_vie
     const std::string_view line = without_comment(text);
     for (std::size_t at = 0; (at = line.find(prefix, at)) != std::string_view::npos; ++at) {
       const std::string name(assigned_at(line, at));
-      if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
+      const bool exported = trimmed(line).starts_with("export ");
+      if (name.empty() || (!exported && is_used(script, name))) continue;
+      if (std::ranges::find(out, name) == out.end()) out.push_back(name);
     }
   }
   return out;

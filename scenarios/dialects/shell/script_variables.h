@@ -10,7 +10,7 @@
 namespace plait {
 
 /// Names of variables that begin with `prefix`, "VLLM_", and that the script assigns, each once, in
-/// the order of the text. Comments are left out.
+/// the order of the text. Comments are left out, and those that it uses itself and does not export.
 std::vector<std::string> variables_of(const std::string& script, std::string_view prefix);
 
 struct VisibleDevices {

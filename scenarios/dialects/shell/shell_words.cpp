@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/shell/here_documents.h"
 #include "scenarios/dialects/shell/shell_command.h"
 #include "scenarios/dialects/shell/shell_cursor.h"
 #include "scenarios/dialects/shell/shell_flow.h"
@@ -389,7 +390,8 @@ class Reader {
 
 std::vector<ShellWord> shell_words(std::string_view text, const std::string& file,
                                    std::vector<std::string>* warnings) {
-  return Reader(text, file).read(warnings);
+  const std::string script = without_settings(std::string(text));
+  return Reader(script, file).read(warnings);
 }
 
 }  // namespace plait

@@ -1,7 +1,7 @@
 #pragma once
 // The words of a shell script, as far as a launch script needs them: comments, quotes, lines that
 // go on, arrays, variables that the script itself sets, and branches that its tests choose. Nothing
-// is run.
+// is run. Files of settings that it writes (shell/here_documents.h) are no part of it.
 
 #include <string>
 #include <string_view>

@@ -23,6 +23,10 @@ std::vector<std::int64_t> shared_by_titan(std::int64_t layers, std::int64_t stag
 /// The key changes nothing of a step.
 bool is_idle(std::string_view path);
 
+/// The TOML: the text itself, or what a script writes of it before it starts torchtitan, on the
+/// same lines; "": neither.
+std::string config_in(const std::string& text);
+
 void write(ExportDraft& draft);
 Imported read(const std::string& text, const std::string& file);
 

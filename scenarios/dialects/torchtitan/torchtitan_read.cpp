@@ -10,6 +10,8 @@
 #include "core/split.h"
 #include "model/presets.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/launched_machine.h"
+#include "scenarios/dialects/shell/here_documents.h"
 #include "scenarios/dialects/toml_map.h"
 #include "scenarios/dialects/torchtitan/torchtitan.h"
 
@@ -26,15 +28,25 @@ constexpr std::array kSchedules = {
     ScheduleName{"interleaved1f1b", "interleaved", 2}, ScheduleName{"zbvzerobubble", "zb-v", 2},
     ScheduleName{"dualpipev", "dualpipe-v", 2}};
 
+/// A table is the first that it says.
+bool is_toml(const std::string& text) {
+  for (const std::string& line : split(text, '\n')) {
+    const std::string_view words = trimmed(line);
+    if (!words.empty() && !words.starts_with('#')) return words.starts_with('[');
+  }
+  return false;
+}
+
 /// What is absent has torchtitan's default.
 class Reading {
  public:
-  Reading(const std::string& text, const std::string& file) : entries_(read_toml_map(text, file)) {}
+  Reading(const std::string& text, const std::string& file)
+      : entries_(read_toml_map(is_toml(text) ? text : config_in(text), file)) {
+    if (!is_toml(text)) machine(text, file);
+  }
 
   Imported read() {
-    const bool compiles =
-        entries_.flag(entries_.find({"compile.enable", "training.compile"}), false);
-    out_.framework = compiles ? "torchtitan-2025" : "torchtitan";
+    out_.framework = compiles() ? "torchtitan-2025" : "torchtitan";
     model();
     precision();
     batch();
@@ -42,6 +54,7 @@ class Reading {
     pipeline();
     recompute();
     optimizer();
+    fault_tolerance();
     out_.foreign = entries_.knows_none();
     for (const ConfigEntry& entry : entries_.list())
       if (is_idle(entry.path)) find(entry.path);
@@ -50,12 +63,53 @@ class Reading {
   }
 
  private:
+  /// Of the script that holds the TOML.
+  void machine(const std::string& script, const std::string& file) {
+    const std::vector<ShellWord> words = shell_words(script, file, &out_.warnings);
+    Arguments args(words, file);
+    read_machine(args, words, script, out_);
+    for (const char* idle : {"--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--standalone",
+                             "--local-ranks-filter", "--role", "--tee", "--job.config-file"})
+      args.pass_over(idle);
+    args.report_unread(out_.warnings);
+  }
   const ConfigEntry* find(std::string_view path) { return entries_.find(path); }
   const ConfigEntry* degree(const std::string& key) {
     return entries_.find({"parallelism." + key, "experimental." + key, "training." + key});
   }
   void give(const ConfigEntry* by, std::string path, std::string json) {
     out_.give(std::move(path), std::move(json), by == nullptr ? 0 : by->line);
+  }
+
+  /// The model; compile.components may name the loss alone (torchtitan/models/llama3/infra/
+  /// parallelize.py).
+  bool compiles() {
+    const bool some = entries_.flag(entries_.find({"compile.enable", "training.compile"}), false);
+    const ConfigEntry* components = find("compile.components");
+    if (components == nullptr) return some;
+    for (const std::string& part : list_of(*components)) {
+      if (part == "model") return some;
+    }
+    return false;
+  }
+  /// Its texts, without quotes.
+  static std::vector<std::string> list_of(const ConfigEntry& entry) {
+    std::vector<std::string> out;
+    for (const std::string& part : split(trimmed(entry.text, "[] ,"), ','))
+      out.emplace_back(trimmed(part, " \t\r\n\"'"));
+    return out;
+  }
+
+  /// Groups of replicas that come and go, each a job of its own (torchft).
+  void fault_tolerance() {
+    const ConfigEntry* on = find("fault_tolerance.enable");
+    if (!entries_.flag(on, false)) return;
+    if (const ConfigEntry* method = find("fault_tolerance.semi_sync_method"))
+      entries_.unsupported(*method, "replicas that meet after several steps");
+    out_.warnings.push_back(fmt::format(
+        "W008: {} (line {}) is left out: this is a job of one group of replicas, and what it "
+        "exchanges with the others is not predicted",
+        on->path, on->line));
   }
 
   void model() {
@@ -131,8 +185,7 @@ class Reading {
   bool converts(const ConfigEntry* converters) {
     if (converters == nullptr) return false;
     bool linear = false, experts = false;
-    for (const std::string& part : split(trimmed(converters->text, "[] ,"), ',')) {
-      const std::string_view name = trimmed(part, " \t\"'");
+    for (const std::string_view name : list_of(*converters)) {
       if (name == "mx" || name.ends_with(".mx"))
         entries_.unsupported(*converters, "products in MX formats");
       linear = linear || name == "float8" || name == "quantize.linear.float8";
@@ -314,6 +367,16 @@ class Reading {
 };
 
 }  // namespace
+
+std::string config_in(const std::string& text) {
+  const auto is_of_titan = [](const std::string& toml) {
+    return is_toml(toml) && ("\n" + toml).find("\n[training]") != std::string::npos;
+  };
+  if (is_of_titan(text)) return text;
+  for (const HereDocument& document : settings_written_by(text))
+    if (is_of_titan(document.contents)) return in_place(document);
+  return "";
+}
 
 Imported read(const std::string& text, const std::string& file) {
   return Reading(text, file).read();

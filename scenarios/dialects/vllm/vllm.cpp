@@ -9,10 +9,13 @@
 #include "plan/refusal.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/manifest.h"
 #include "scenarios/dialects/shell/script_variables.h"
 #include "scenarios/dialects/vllm/vllm_checkpoint.h"
 #include "scenarios/dialects/vllm/vllm_experts.h"
 #include "scenarios/dialects/vllm/vllm_formats.h"
+#include "scenarios/dialects/vllm/vllm_hosts.h"
+#include "scenarios/dialects/vllm/vllm_idle.h"
 #include "scenarios/dialects/vllm/vllm_integers.h"
 #include "scenarios/dialects/vllm/vllm_limits.h"
 #include "scenarios/dialects/vllm/vllm_speculation.h"
@@ -325,6 +328,28 @@ NamedModel read_model(Arguments& args, Imported& out) {
   return model;
 }
 
+/// What of the command and its script is not read.
+void report_rest(Arguments& args, const std::string& text, Imported& out) {
+  pass_over_idle(args);
+  if (args.flag("--config")) {
+    const std::string config = args.text("--config").value_or("");
+    out.foreign = false;
+    warn_unread({config + ", the file of --config: import it first, and give what comes of it as "
+                          "--base"},
+                out.warnings);
+  }
+  args.report_unread(out.warnings);
+  std::vector<std::string> variables = variables_of(text, "VLLM_");
+  std::erase_if(variables, is_idle_variable);
+  warn_unread(variables, out.warnings);
+  if (const ManifestReplicas of = replicas_of_manifest(text); of.count > 1) {
+    out.warnings.push_back(fmt::format(
+        "W008: replicas {} (line {}) are read as one: each is a server of its own, and what "
+        "shares requests out among them is not predicted",
+        of.count, of.line));
+  }
+}
+
 }  // namespace
 
 Imported read(const std::string& text, const std::string& file) {
@@ -354,16 +379,9 @@ Imported read(const std::string& text, const std::string& file) {
   read_scheduling(args, out);
   require_accepted(args, model);
   require_visible_device(text, file);
+  read_hosts(args, out);
   out.foreign = args.knows_none() && model.name.empty();
-  if (args.flag("--config")) {
-    const std::string config = args.text("--config").value_or("");
-    out.foreign = false;
-    warn_unread({config + ", the file of --config: import it first, and give what comes of it as "
-                          "--base"},
-                out.warnings);
-  }
-  args.report_unread(out.warnings);
-  warn_unread(variables_of(text, "VLLM_"), out.warnings);
+  report_rest(args, text, out);
   return out;
 }
 

@@ -17,4 +17,11 @@ bool is_config(const std::string& text);
 std::vector<ShellWord> words_of_config(const std::string& text, const std::string& file,
                                        std::vector<std::string>& warnings);
 
+/// The words of a command, and where --config names a file that `script` writes that file's options
+/// in place of it, in front of the command's own, which count more (argparse_utils.py,
+/// _pull_args_from_config).
+std::vector<ShellWord> with_written_config(std::vector<ShellWord> words, const std::string& script,
+                                           const std::string& file,
+                                           std::vector<std::string>& warnings);
+
 }  // namespace plait::vllm

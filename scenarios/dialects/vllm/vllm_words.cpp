@@ -20,6 +20,7 @@ bool has(const ShellWord& w, std::string_view part) {
   return w.text.find(part) != std::string::npos;
 }
 bool names_vllm(const ShellWord& w) { return has(w, "vllm") && !w.text.starts_with('-'); }
+bool is_module(const ShellWord& w) { return has(w, "vllm.entrypoints"); }
 bool serves(const ShellWord& w, const ShellWord& next) {
   return names_vllm(w) && next.text == "serve";
 }
@@ -27,7 +28,7 @@ bool serves(const ShellWord& w, const ShellWord& next) {
 /// vllm serve, its module before there was that command, and its images.
 StartedProgram program() {
   return {"vLLM",
-          {serves, [](const ShellWord& w, const ShellWord&) { return has(w, "vllm.entrypoints"); },
+          {serves, [](const ShellWord& w, const ShellWord&) { return is_module(w); },
            [](const ShellWord& w, const ShellWord&) {
              return has(w, "vllm-openai") || w.text.starts_with("rocm/vllm");
            }}};
@@ -41,7 +42,9 @@ std::vector<ShellWord> words_of(const std::string& text, const std::string& file
   std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
   words = is_manifest(text) ? words_of_container(std::move(words), text, program(), file)
                             : words_behind_program(std::move(words), program(), file);
+  words = with_written_config(std::move(words), text, file, warnings);
   auto named = std::ranges::adjacent_find(words, serves);
+  if (named == words.end()) named = std::ranges::find_if(words, is_module);
   if (named == words.end()) named = std::ranges::find_if(words, names_vllm);
   if (named == words.end()) return with_names(std::move(words), kAliases);
   const auto is_short = [](const ShellWord& w) {

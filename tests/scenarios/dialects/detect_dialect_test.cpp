@@ -106,4 +106,20 @@ TEST(DetectDialect, AScriptThatStartsAnotherNamesIt) {
   EXPECT_EQ(told("source env.sh"), "the content is of no format that can be imported");
 }
 
+// Its file has DeepSpeed's keys among its own, as JSON or as YAML with True in it.
+TEST(DetectDialect, GptNeoxIsNamed) {
+  for (const char* text : {"{\"zero_optimization\": {\"stage\": 1},\n\"pipe_parallel_size\": 1}",
+                           "{\n\"model_parallel_size\": 2, \"overlap_comm\": True}",
+                           "train_batch_size: 4\npipe-parallel-size: 1\n"}) {
+    try {
+      detect_dialect(text, "neox.yml");
+      ADD_FAILURE() << text;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+      EXPECT_EQ(e.text().where.line, 2) << text;
+      EXPECT_NE(e.text().problem.find("GPT-NeoX"), std::string::npos);
+    }
+  }
+}
+
 }  // namespace plait::import_test

@@ -228,6 +228,12 @@ TEST(ImportMegatron, SelectiveRecomputationIsOfAttentionOrOfTheModulesNamed) {
   EXPECT_THROW(recompute(" --recompute-modules layernorm mhc"), InputError);
   EXPECT_EQ(recompute(" --recompute-modules core_attn moe").modules,
             (std::vector{RecomputeModule::kAttention, RecomputeModule::kMoe}));
+  // transformer_config.py: it adds moe to what is named, core_attn by default.
+  const std::string layers = "--bf16 --micro-batch-size 1 --moe-layer-recompute";
+  const RecomputeOptions older = imported(Dialect::kMegatronCore, layers).strategy.recompute;
+  EXPECT_EQ(older.modules, (std::vector{RecomputeModule::kAttention, RecomputeModule::kMoe}));
+  EXPECT_EQ(refusal(Dialect::kMegatronCore, layers + " --recompute-granularity full"),
+            "D004 line 1");
 }
 
 // DeepSeek's scripts give --kv-channels too, which latent attention has no use for.

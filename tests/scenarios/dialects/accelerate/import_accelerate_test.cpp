@@ -328,4 +328,23 @@ TEST(ImportAccelerate, TheSecondVersionHasNoStrategyByName) {
   EXPECT_EQ(warnings(Dialect::kAccelerate, text("SHARD_GRAD_OP", "false")), "");
 }
 
+// accelerator.py: fp8 turns on autocast too, of parameters in fp32.
+TEST(ImportAccelerate, EightBitsWithoutFsdpHaveGradientsInFp32) {
+  const std::string file = "distributed_type: MULTI_GPU\nmixed_precision: fp8\n";
+  const Precision p = imported(Dialect::kAccelerate, file).workload.precision;
+  EXPECT_EQ(p.matmul, DType::kFp8);
+  EXPECT_EQ(p.gradients, DType::kFp32);
+  EXPECT_EQ(p.reduction, DType::kFp32);
+  EXPECT_EQ(warnings(Dialect::kAccelerate, file).substr(0, 36),
+            "W008: mixed_precision fp8 is read as");
+  EXPECT_EQ(warnings(Dialect::kAccelerate, "distributed_type: FSDP\nmixed_precision: fp8\n"), "");
+}
+
+TEST(ImportAccelerate, ProcessorsTrainNothing) {
+  EXPECT_EQ(refusal(Dialect::kAccelerate, "distributed_type: MULTI_GPU\nuse_cpu: true\n"),
+            "D006 line 2");
+  EXPECT_EQ(refusal(Dialect::kAccelerate, "distributed_type: MULTI_GPU\nuse_cpu: false\n"),
+            "accepted");
+}
+
 }  // namespace plait::import_test

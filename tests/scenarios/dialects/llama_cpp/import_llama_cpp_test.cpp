@@ -304,4 +304,17 @@ TEST(ImportLlamaCpp, ItsHostTakesNoTimeUnlessTheBaseSaysSo) {
   EXPECT_GT(vllm.serving->limits.step_overhead.value, 0);
 }
 
+TEST(ImportLlamaCpp, ADenseModelHasNoExpertsToKeepOnTheHost) {
+  for (const char* option : {"--cpu-moe", "--n-cpu-moe 8"}) {
+    const std::string command =
+        "llama-server -m Meta-Llama-3.1-8B-Instruct-Q4_0.gguf -ngl 99 -c 4096 " +
+        std::string(option);
+    const Scenario s = imported(Dialect::kLlamaCpp, command, R"({"cluster": "hgx-h100"})");
+    EXPECT_EQ(s.serving->layers.host_experts, 0) << option;
+    EXPECT_NE(warnings(Dialect::kLlamaCpp, command)
+                  .find("(line 1) changes nothing: llama-3.1-8b has no experts"),
+              std::string::npos);
+  }
+}
+
 }  // namespace plait::import_test::of_llama_cpp

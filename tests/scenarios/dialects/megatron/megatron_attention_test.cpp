@@ -95,4 +95,34 @@ TEST(MegatronAttention, WordsThatChangeNothingAreReadWhereTheyDoNot) {
             "W007: not read: --no-masked-softmax-fusion\n");
 }
 
+// Megatron-LM's own layers, as all were before Transformer Engine came, have one kernel behind the
+// other.
+TEST(MegatronAttention, OfItsOwnLayersIsFusedWhereFlashIsAskedFor) {
+  const auto is_fused = [](const std::string& more) {
+    return import_test::imported(Dialect::kMegatronCore, "--bf16 --micro-batch-size 1 " + more)
+        .workload.flash_attention;
+  };
+  EXPECT_TRUE(is_fused("--transformer-impl transformer_engine"));
+  EXPECT_FALSE(is_fused("--transformer-impl local"));
+  EXPECT_TRUE(is_fused("--transformer-impl local --use-flash-attn"));
+  for (const char* old : {"--DDP-impl local", "--activations-checkpoint-method uniform"}) {
+    EXPECT_FALSE(is_fused(old)) << old;
+    EXPECT_TRUE(is_fused(std::string(old) + " --use-flash-attn")) << old;
+    EXPECT_TRUE(is_fused(std::string(old) + " --transformer-impl transformer_engine")) << old;
+  }
+}
+
+TEST(MegatronAttention, WhatIsReadByAnOldOptionIsSaid) {
+  const auto said = [](const std::string& more) {
+    return import_test::warnings(Dialect::kMegatronCore, "--bf16 --micro-batch-size 1 " + more);
+  };
+  EXPECT_EQ(said("--transformer-impl local"), "");
+  EXPECT_EQ(said("--checkpoint-activations"),
+            "W008: attention is read as not fused, as it was by default when there was "
+            "--checkpoint-activations\n");
+  EXPECT_EQ(said("--transformer-impl local --attention-backend flash"),
+            "W008: --attention-backend flash changes nothing with --transformer-impl local: "
+            "attention is not fused\n");
+}
+
 }  // namespace plait::megatron_attention_test

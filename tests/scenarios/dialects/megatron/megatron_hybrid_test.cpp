@@ -68,4 +68,35 @@ TEST(MegatronHybrid, OtherLayersAreListedAndAskForNoOtherProgram) {
       1);
 }
 
+// hybrid_layer_allocation.py: | ends a stage, and layers are as many as letters.
+TEST(MegatronHybrid, TheLaterPatternCountsItsLayers) {
+  const std::string sizes =
+      "--hidden-size 256 --num-attention-heads 4 --padded-vocab-size 512 --hybrid-layer-pattern ";
+  const auto model = [&](const std::string& pattern) {
+    return import_test::imported(Dialect::kMegatronCore, sizes + pattern).model;
+  };
+  for (const char* pattern : {"'M-M*M-'", "'M-M|*M-'"}) {
+    EXPECT_EQ(model(pattern).layers, 6) << pattern;
+    EXPECT_EQ(model(pattern).layer_pattern, "M-M*M-") << pattern;
+  }
+  EXPECT_EQ(import_test::warnings(Dialect::kMegatronCore, sizes + "'M-M*|M-'"),
+            "W007: not read: stages in --hybrid-layer-pattern\n");
+}
+
+TEST(MegatronHybrid, LettersThatAreNoneOfAScenariosAreRefusedByName) {
+  const auto refused = [](const std::string& pattern) {
+    try {
+      import_test::imported(Dialect::kMegatronCore,
+                            kSizes + std::string("--hybrid-override-pattern ") + pattern);
+    } catch (const InputError& e) {
+      return e.text().code + ": " + e.text().problem;
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refused("'M-MDM-M-'"),
+            "D006: --hybrid-override-pattern asks for sparse attention of DeepSeek-V3.2 (D), which "
+            "a scenario cannot say");
+  EXPECT_EQ(refused("'M-MXM-M-'").substr(0, 4), "D003");
+}
+
 }  // namespace plait::export_test

@@ -28,4 +28,18 @@ TEST(MegatronLength, IsInBatchesOfTheBaseWhereTheFileHasNone) {
             100.0 * 64 * 4096);
 }
 
+// arguments.py: global_batch_size = micro_batch_size * data_parallel_size.
+TEST(MegatronLength, ABatchThatNothingSaysIsAMicroBatchOfEachReplica) {
+  const auto batch = [](const std::string& workload) {
+    return import_test::imported(
+               Dialect::kMegatronCore,
+               "torchrun --nproc_per_node 8 pretrain_gpt.py --bf16 --micro-batch-size 2 "
+               "--tensor-model-parallel-size 2",
+               R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "workload": )" + workload + "}")
+        .workload.global_batch;
+  };
+  EXPECT_EQ(batch(R"({"sequence_length": 4096})"), 2 * 8 / 2);
+  EXPECT_EQ(batch(R"({"sequence_length": 4096, "global_batch": 64})"), 64);
+}
+
 }  // namespace plait::megatron_length_test

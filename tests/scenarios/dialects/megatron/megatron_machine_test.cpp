@@ -25,6 +25,28 @@ TEST(MegatronMachine, IsWhatALauncherIsTold) {
             Machine(4, 8));
 }
 
+// torch/distributed/run.py; deepspeed/launcher/runner.py.
+TEST(MegatronMachine, HasAllOfItsDevicesOrThoseThatAreListed) {
+  const auto torchrun = [](const std::string& options) {
+    return machine_of("torchrun " + options + kArguments);
+  };
+  for (const char* all : {"gpu", "auto"})
+    EXPECT_EQ(torchrun("--nnodes 2 --nproc-per-node=" + std::string(all)), Machine(2, 8)) << all;
+  EXPECT_EQ(torchrun("--nnodes 2:2 --nproc-per-node 4"), Machine(2, 4));
+  EXPECT_EQ(import_test::refusal(Dialect::kMegatronCore,
+                                 "torchrun --nnodes 1:4" + std::string(kArguments)),
+            "D006 line 1");
+  const auto included = [](const std::string& hosts) {
+    return machine_of("deepspeed --include " + hosts + kArguments);
+  };
+  EXPECT_EQ(included("localhost:0,1,2,3"), Machine(1, 4));
+  EXPECT_EQ(included("a:0,1@b:2,3"), Machine(2, 2));
+  EXPECT_EQ(included("a@b"), Machine(2, 8));
+  EXPECT_EQ(import_test::refusal(Dialect::kMegatronCore,
+                                 "deepspeed --include a:0@b:0,1" + std::string(kArguments)),
+            "D006 line 1");
+}
+
 TEST(MegatronMachine, IsWhatSbatchIsToldWhereALauncherIsTheVariable) {
   const std::string head = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=h100:4\n";
   EXPECT_EQ(machine_of(head + "srun python" + kArguments), Machine(2, 4));

@@ -41,4 +41,20 @@ TEST(MegatronPrecision, FormatsOf8BitsComeBackOrAreNamed) {
             "bits\n");
 }
 
+// optimizer_config.py: the precision-aware optimizer's alone.
+TEST(MegatronPrecision, MasterWeightsMayBeInFp16) {
+  const auto master = [](const std::string& more) {
+    return imported(Dialect::kMegatronCore, "--micro-batch-size 1 --bf16 " + more)
+        .workload.precision.master;
+  };
+  EXPECT_EQ(master("--use-precision-aware-optimizer --main-params-dtype fp16"), DType::kFp16);
+  EXPECT_EQ(master("--use-precision-aware-optimizer"), DType::kFp32);
+  EXPECT_EQ(master("--main-params-dtype fp16"), DType::kFp32);
+  const Scenario s = imported(Dialect::kMegatronCore,
+                              "--micro-batch-size 1 --bf16 --use-distributed-optimizer "
+                              "--use-precision-aware-optimizer --main-params-dtype fp16");
+  const Settings back = settings_of(s, Dialect::kMegatronCore, Launcher::kNone);
+  EXPECT_NE(render(back, Launcher::kNone).find("--main-params-dtype fp16"), std::string::npos);
+}
+
 }  // namespace plait::megatron_precision_test

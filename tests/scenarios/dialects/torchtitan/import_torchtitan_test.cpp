@@ -10,7 +10,9 @@
 
 namespace plait::import_torchtitan_test {
 
+using import_test::imported;
 using import_test::refusal;
+using import_test::warnings;
 
 constexpr const char* kBase = R"({"workload": {}, "cluster": {"preset": "hgx-h100", "nodes": 8}})";
 
@@ -335,6 +337,50 @@ TEST(ImportTorchtitan, NamesOfItsOwnArePresets) {
   EXPECT_EQ(model("llama4", "17bx128e"), "llama-4-maverick");
   EXPECT_EQ(model("deepseek_v3", "16B"), "deepseek-v2-lite");
   EXPECT_EQ(model("deepseek_v3", "236B"), "deepseek-v2");
+}
+
+// parallelize.py: "model" in job_config.compile.components.
+TEST(ImportTorchtitan, ACompiledLossIsNoCompiledModel) {
+  const auto framework = [](const std::string& more) {
+    return read_settings("[training]\nsteps = 1\n[compile]\nenable = true\n" + more, "t.toml",
+                         Dialect::kTorchtitan)
+        .framework;
+  };
+  EXPECT_EQ(framework(""), "torchtitan-2025");
+  EXPECT_EQ(framework("components = [\"model\", \"loss\"]\n"), "torchtitan-2025");
+  EXPECT_EQ(framework("components = [\"loss\"]\n"), "torchtitan");
+  EXPECT_EQ(
+      warnings(Dialect::kTorchtitan, "[training]\nsteps = 1\n[compile]\ncomponents = [\"loss\"]\n"),
+      "");
+}
+
+TEST(ImportTorchtitan, GroupsOfReplicasThatComeAndGoAreNamed) {
+  const std::string on = "[training]\nsteps = 1\n[fault_tolerance]\nenable = true\n";
+  EXPECT_EQ(warnings(Dialect::kTorchtitan, on).substr(0, 48),
+            "W008: fault_tolerance.enable (line 4) is left ou");
+  EXPECT_EQ(refusal(Dialect::kTorchtitan, on + "semi_sync_method = \"diloco\"\n"), "D006 line 5");
+  EXPECT_EQ(
+      warnings(Dialect::kTorchtitan, "[training]\nsteps = 1\n[fault_tolerance]\nenable = false\n"),
+      "");
+}
+
+// What --launcher writes: the file, and what starts it.
+TEST(ImportTorchtitan, AScriptThatWritesItsFileIsReadWithItsMachine) {
+  const std::string text =
+      "#!/usr/bin/env bash\n#SBATCH --nodes=4\nCONFIG=$PWD/train.toml\ncat >\"$CONFIG\" <<'END'\n"
+      "[training]\nlocal_batch_size = 2\n[parallelism]\ntensor_parallel_degree = 2\nEND\n"
+      "srun torchrun --nnodes 2 --nproc_per_node 4 -m torchtitan.train --job.config_file "
+      "\"$CONFIG\"\n";
+  EXPECT_EQ(detect_dialect(text, "run.sh"), Dialect::kTorchtitan);
+  const Scenario s = imported(Dialect::kTorchtitan, text);
+  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 2);
+  EXPECT_EQ(s.workload.micro_batch, 2);
+  EXPECT_EQ(s.cluster.nodes, 2);
+  EXPECT_EQ(s.cluster.devices_per_node, 4);
+  EXPECT_EQ(warnings(Dialect::kTorchtitan, text), "");
+  const std::string wrong =
+      text.substr(0, text.find("= 2")) + "= two" + text.substr(text.find("= 2") + 3);
+  EXPECT_EQ(refusal(Dialect::kTorchtitan, wrong), "D003 line 6");
 }
 
 }  // namespace plait::import_torchtitan_test

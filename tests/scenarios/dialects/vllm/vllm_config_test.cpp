@@ -33,7 +33,7 @@ TEST(VllmConfig, KeysAreOptions) {
 TEST(VllmConfig, WhatIsNotReadIsNamed) {
   EXPECT_EQ(warnings(Dialect::kVllm,
                      "model: Qwen/Qwen3-8B\nmax-num-seqs: 4\nport: 80\nlora-modules:\n  - a\n"),
-            "W007: not read: --port, --lora-modules\n");
+            "W007: not read: --lora-modules\n");
   EXPECT_EQ(refusal(Dialect::kVllm, "model: a/b\n\ntensor-parallel-size: four\n"), "D003 line 3");
   EXPECT_NE(warnings(Dialect::kVllm, "vllm serve --config c.yaml --max-num-seqs 4")
                 .find("not read: c.yaml, the file of --config: import it first"),
