@@ -17,8 +17,8 @@ void require_processor(const HostMachine& machine) {
   throw InputError({"C014",
                     "work on a processor that is not described",
                     {"", 0, 0, "cluster.processor"},
-                    "a processor of the catalogue, such as \"cpu-host\"",
-                    "set cluster.processor"});
+                    "a processor of the catalogue (plait list devices)",
+                    "set cluster.processor to what the nodes have, such as \"xeon-8480c-x2\""});
 }
 
 void require_storage(const HostMachine& machine) {

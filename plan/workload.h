@@ -62,6 +62,8 @@ struct Precision {
   bool has_master() const { return master != weights; }
 };
 
+inline constexpr std::int64_t kLigersLossPieces = 0;
+
 struct Workload {
   std::int64_t sequence_length = 0;  // s, tokens
   std::int64_t global_batch = 0;     // sequences per optimizer step, over all ranks
@@ -76,7 +78,8 @@ struct Workload {
   /// Dropless: tokens of the busiest expert rank over the mean; 1: balanced.
   double expert_skew = 1;
   /// Pieces in which the output matrix and the loss take a microbatch's tokens: logits are those of
-  /// one piece, whose gradients are passed on before the next piece's are made. 1: all at once.
+  /// one piece, whose gradients are passed on before the next piece's are made. 1: all at once;
+  /// kLigersLossPieces: as many as Liger-Kernel makes of them (plan/strategies/head_writer.cpp).
   std::int64_t loss_pieces = 1;
   bool flash_attention = true;    // fused attention kernels
   bool gradient_clipping = true;  // global gradient norm before the optimizer

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "plan/places.h"
 #include "plan/validate.h"
 #include "prediction/costs.h"
 #include "search/few_microbatches.h"
 #include "sim/simulate.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -86,6 +89,37 @@ std::optional<Plan> far_shorter_plan(const Scenario& s) {
   }
 }
 
+/// Kinds of nodes that the ranks of each stage are on.
+std::vector<std::set<std::size_t>> kinds_of_stages(const Plan& plan, const Scenario& s) {
+  std::vector<std::set<std::size_t>> out(plan.programs.size(), {0});
+  if (s.cluster.kinds() == 1) return out;
+  out.assign(plan.programs.size(), {});
+  for (std::int64_t rank = 0; rank < rank_count(plan); ++rank) {
+    const auto stage = static_cast<std::size_t>(stage_of_rank(plan, rank));
+    out[stage].insert(s.cluster.kind_of(device_of(rank, s.placement)));
+  }
+  return out;
+}
+
+/// Each op has a time on the devices that it runs on. Throws InputError C005 for a number format
+/// that they have not.
+void require_formats(const Plan& plan, const Scenario& s, const CostModel& costs) {
+  std::set<std::pair<BlockId, std::size_t>> seen;
+  const auto kinds = kinds_of_stages(plan, s);
+  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+    for (const Call& call : plan.programs[stage].calls) {
+      for (const std::size_t kind : kinds[stage]) {
+        if (!seen.insert({call.block, kind}).second) continue;
+        for (const Op& op : plan.blocks[call.block].ops) {
+          const auto* body = std::get_if<Compute>(&op.body);
+          if (body == nullptr || runs_on_processor(plan, op)) continue;
+          costs.compute(*body, s.cluster.kind(kind).device);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 PlannedStep whole_step(const Scenario& s) {
@@ -128,7 +162,10 @@ void require_sound(const Plan& plan) {
 
 void require_machine(const Plan& plan, const Scenario& s) {
   const CostModel costs = costs_of(s);
-  located(s, [&] { require_described(plan, costs.machine); });
+  located(s, [&] {
+    require_described(plan, costs.machine);
+    require_formats(plan, s, costs);
+  });
 }
 
 std::vector<StageUse> memory_of(const Plan& plan, const Scenario& s, bool curve) {

@@ -251,6 +251,9 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
   out.emplace_back();
   if (s.best.empty()) {
     out.push_back({{nothing_of(s), Ink::kBad}});
+    for (std::string& part : wrap(saving_words(s), style.width)) {
+      if (!part.empty()) out.push_back({{std::move(part), Ink::kDim}});
+    }
     return render(out, style);
   }
   const Report& best = s.best.front().report;

@@ -87,6 +87,9 @@ std::vector<Line> search_notes(const SearchReport& report, int width);
 std::string front_words(const SearchReport& report);
 /// "held as written: tensor.overlap weight-grad, ...", or "".
 std::string held_words(const SearchReport& report);
+/// Where nothing fits: those of the held fields that would save memory, as options that search
+/// them. Empty where there are none.
+std::string saving_words(const SearchReport& report);
 
 std::string search_text(const SearchReport& report, const TerminalStyle& style);
 std::string search_json(const SearchReport& report);

@@ -173,4 +173,23 @@ std::string held_words(const SearchReport& s) {
   return fmt::format("held as written, where -L does not vary them: {}", fmt::join(parts, ", "));
 }
 
+std::string saving_words(const SearchReport& s) {
+  if (!s.nothing.empty()) return "";
+  constexpr struct {
+    const char *path, *value, *option;
+  } kSaving[] = {
+      {"strategy.offload.optimizer", "none", "--set strategy.offload=auto"},
+      {"strategy.offload.activations", "none", "-L strategy.offload.activations=none,cpu"},
+      {"workload.loss_pieces", "1", "-L workload.loss_pieces=1,16"}};
+  std::vector<std::string> options;
+  for (const auto& [path, value, option] : kSaving) {
+    const auto is_it = [&](const Override& held) {
+      return held.path == path && held.value == value;
+    };
+    if (std::ranges::any_of(s.held, is_it)) options.emplace_back(option);
+  }
+  if (options.empty()) return "";
+  return fmt::format("not searched, and may need less memory: {}", fmt::join(options, "; "));
+}
+
 }  // namespace plait

@@ -182,7 +182,6 @@ IdleRules of_shards(const IdleFacts& f) {
 
 IdleRules of_axes(const IdleFacts& f) {
   const StrategyPart& p = f.part;
-  const bool off = !p.offload.any();
   return {
       {"strategy.sequence_parallel", p.sequence_parallel && p.tp == 1, "tp is 1"},
       {"strategy.context", p.cp == 1, "cp is 1"},
@@ -193,9 +192,8 @@ IdleRules of_axes(const IdleFacts& f) {
        "beside adapters no weight's gradient is there for sums to hide behind"},
       {"strategy.tensor.copied_inputs", p.tp > 1 && p.tensor.copied_inputs && p.sequence_parallel,
        "sequence_parallel is true"},
-      {"strategy.offload", off, "it leaves everything on the device"},
       {"strategy.offload.bind_cores",
-       !off && !p.offload.bind_cores && p.offload.optimizer == Offload::kNone,
+       !p.offload.bind_cores && p.offload.optimizer == Offload::kNone,
        "no optimizer runs on the processors"},
       {"memory.split_loss_bytes_per_logit", p.tp == 1 && f.s.memory.split_loss_bytes_per_logit >= 0,
        "tp is 1"},
@@ -294,6 +292,16 @@ std::vector<std::string> excessive_skew(const Json& root, const std::vector<std:
       most, ranks, m.experts_per_token, m.experts)};
 }
 
+/// Offload of more layers than there are.
+std::vector<std::string> excessive_layers(const Json& root,
+                                          const std::vector<std::string>& filled_in,
+                                          const ScenarioParts& parts, const Scenario& s) {
+  const char* path = "strategy.offload.activation_layers";
+  const std::int64_t asked = parts.strategy.offload.activation_layers;
+  if (s.serving || asked <= s.model.layers || !says_itself(root, filled_in, path)) return {};
+  return {fmt::format("W001: {} counts as {}: the model has no more layers", path, s.model.layers)};
+}
+
 }  // namespace
 
 std::vector<std::string> idle_fields(const Json& root, const std::vector<std::string>& filled_in,
@@ -305,6 +313,9 @@ std::vector<std::string> idle_fields(const Json& root, const std::vector<std::st
     warnings.push_back(fmt::format("W001: {} has no effect: {}", rule.path, rule.reason));
   }
   for (std::string& w : excessive_skew(root, filled_in, scenario)) warnings.push_back(std::move(w));
+  for (std::string& w : excessive_layers(root, filled_in, parts, scenario)) {
+    warnings.push_back(std::move(w));
+  }
   return warnings;
 }
 

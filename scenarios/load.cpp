@@ -154,18 +154,9 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
 }
 
-/// The node's usual processors, where the task has work for them and the scenario names none.
-void add_usual_processor(ScenarioParts& parts, const Scenario& task) {
-  Device& processor = parts.cluster.processor.value;
-  const std::string& usual = parts.cluster.node.value.processor;
-  const bool works =
-      task.serving ? task.serving->layers.leaves_devices() : parts.strategy.offload.state();
-  if (works && processor.name.empty() && !usual.empty()) processor = find_device(usual);
-}
-
 void resolve_machine(const Json& root, ScenarioParts& parts, Scenario& out) {
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
-  add_usual_processor(parts, out);
+  resolve_processor(parts.strategy.offload, out, parts.cluster, out.warnings);
   warn_of_links(parts.cluster, out.cluster, out.warnings);
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;

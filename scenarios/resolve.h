@@ -47,6 +47,11 @@ ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string&
 
 /// Fills presets of node, device and fabric in `part`, and makes the cluster. Throws C0xx.
 Cluster resolve_cluster(const Json& json, ClusterPart& part);
+/// The node's usual processors, where the task has something for them and the scenario names none.
+/// `offload`: of what is trained. Throws InputError S200 where the device's memory is theirs;
+/// appends W031 where activations go to a memory of which nothing says how large it is.
+void resolve_processor(const OffloadOptions& offload, const Scenario& task, ClusterPart& part,
+                       std::vector<std::string>& warnings);
 /// W021 for a node or fabric of the scenario's own, begun with no preset, whose links take no time
 /// but their bytes'; W027 for NICs faster than the PCIe that they are behind. Both as
 /// resolve_cluster has left and made them.

@@ -17,6 +17,8 @@ namespace {
 /// What "auto" stands for, where a field has it.
 const std::vector<VariedField>& automatic() {
   static const std::vector<VariedField> all = {
+      // Shards that are the optimizer's own masters leave with it, or not at all (S101).
+      {"strategy.offload", {"none", "cpu", R"({"optimizer":"cpu","parameters":"cpu"})"}},
       {"strategy.offload.optimizer", {"none", "cpu"}},
       {"strategy.offload.activations", {"none", "cpu"}},
       {"placement.order", {R"(["tp","ep","cp","fsdp","dp","pp"])", kStagesWithinReplicas}},
@@ -69,9 +71,7 @@ class Walk {
 
  private:
   void field(const Json& json, const Shape& shape, const std::string& path) {
-    // A text stands for what a section's shorthand says.
-    const std::string said = shape.shorthand.empty() ? path : path + "." + shape.shorthand;
-    const auto automatically = std::ranges::find(automatic(), said, &VariedField::path);
+    const auto automatically = std::ranges::find(automatic(), path, &VariedField::path);
     if (lists_values(json, shape)) {
       if (json.children().empty()) refuse_type(json, "a list of at least one value");
       out.push_back({path, {}});

@@ -18,7 +18,8 @@ struct VariedField {
 /// ("kernels":
 /// {"attention": ["flash2", "cudnn"]}), and placement.order and the parts of strategy.offload where
 /// they are "auto": ranks in order, or with stages around those that split layers and replicas
-/// around stages; on the device, or in host memory. Throws as parse_scenario does for a text that
+/// around stages; on the device, or in host memory (of strategy.offload itself the optimizer, and
+/// the optimizer with parameters). Throws as parse_scenario does for a text that
 /// is no JSON object, F003 for an empty list.
 std::vector<VariedField> varied_fields(const std::string& text, const std::string& file,
                                        const std::vector<Override>& overrides = {});

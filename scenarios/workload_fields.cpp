@@ -167,9 +167,11 @@ const Table<Workload>& workload_table() {
           field("expert_skew", &Workload::expert_skew, Real{.min = 1, .max = 1024},
                 "Where no tokens are dropped: tokens of the busiest expert rank over the mean. 1: "
                 "balanced."),
-          field("loss_pieces", &Workload::loss_pieces, Int{.max = 1 << 16},
+          field("loss_pieces", &Workload::loss_pieces, Int{.min = 0, .max = 1 << 16},
                 "Pieces in which the output matrix and the loss take a microbatch's tokens: logits "
-                "are those of one piece at a time (Liger's fused linear cross entropy). 1: whole."),
+                "are those of one piece at a time (Liger's fused linear cross entropy). 1: whole; "
+                "0: as many as Liger-Kernel "
+                "makes, where it can."),
           field("flash_attention", &Workload::flash_attention, Flag{}, "Fused attention kernels."),
           field("gradient_clipping", &Workload::gradient_clipping, Flag{},
                 "Global gradient norm before the optimizer."),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "costmodel/node_use.h"
 #include "scenarios/placement.h"
 #include "search/few_microbatches.h"
 
@@ -19,6 +20,12 @@ Evaluation with_memory(SimTime step, const std::vector<StageUse>& uses, const Sc
     out.room = std::exchange(first, false) ? room : std::min(out.room, room);
   }
   return out;
+}
+
+/// What leaves devices has to fit into the memory of their hosts.
+void hold_against_hosts(Evaluation& result, const Plan& plan, const Scenario& s) {
+  const NodeUse node = node_use(plan, s.cluster, s.placement, s.processor.memory);
+  if (!node.fits()) result.room = std::min(result.room, node.capacity - node.memory);
 }
 
 bool splits(const Layout& layout, const std::vector<std::string>& sizes) {
@@ -51,7 +58,7 @@ Priced price(const Scenario& scenario, const CostModel& costs, const Layout& lay
   const Scenario s = with_layout(scenario, layout);
   const std::optional<ToldStep> told = step_of_few(s, costs);
   if (told && told->step > limit) return {{told->step, {}, {}}, nullptr};
-  if (told) {
+  if (told && !s.strategy.offload.any()) {
     const auto uses = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
                                            told->microbatches);
     if (uses) return {with_memory(told->step, *uses, s), nullptr};
@@ -65,7 +72,8 @@ Priced price(const Scenario& scenario, const CostModel& costs, const Layout& lay
   const SimTime step = told ? told->step : all->step;
   if (step > limit) return {{step, {}, {}}, nullptr};
   all->memory = stage_uses(all->plan, s.cluster, s.placement, s.memory, s.kernels);
-  const Evaluation result = with_memory(step, all->memory, s);
+  Evaluation result = with_memory(step, all->memory, s);
+  hold_against_hosts(result, all->plan, s);
   return {result, told ? nullptr : std::move(all)};
 }
 

@@ -16,7 +16,7 @@ namespace plait {
 struct Evaluation {
   SimTime step = 0;
   Bytes memory;  // of the fullest rank
-  Bytes room;    // that the rank with least of it has left; negative: it does not fit
+  Bytes room;    // that the rank or host with least has left; negative: it does not fit
   bool fits() const { return room >= Bytes(); }
 };
 

@@ -11,6 +11,10 @@ bool has_several(const std::vector<std::int64_t>& sizes) {
   return sizes.empty() || std::ranges::any_of(sizes, [](std::int64_t n) { return n > 1; });
 }
 
+bool may_be_one(const std::vector<std::int64_t>& sizes) {
+  return sizes.empty() || std::ranges::find(sizes, 1) != sizes.end();
+}
+
 /// Parameters are sharded in some layout.
 bool shards_parameters(const Space& s) {
   if (s.zero_follows_fsdp) return has_several(s.fsdp);
@@ -36,6 +40,7 @@ std::vector<HeldField> held_fields(const OpenScenario& open, const Space& space)
       {"strategy.context.kind", cuts_sequences && s.model.recurrent_layers() == 0},
       {"strategy.expert_dispatch", exchanges},
       {"strategy.pipeline.exchange_overlap", exchanges && has_several(space.pp)},
+      {"workload.loss_pieces", s.framework.empty() && may_be_one(space.tp)},
       {"strategy.offload.optimizer", true, "none"},
       {"strategy.offload.activations", true, "none"},
       {"placement.order", s.cluster.world_size() > s.cluster.devices_per_node},

@@ -20,7 +20,7 @@ class Neighbours {
       : s_(s.strategy),
         w_(s.workload),
         offers_(offers_of(s)),
-        may_offload_(s.framework.empty() || has_offer("strategy.offload.optimizer")),
+        in_framework_(!s.framework.empty()),
         has_experts_(s.model.experts > 0),
         by_op_(recomputes(Recompute::kOps, s.model, s.workload, s.strategy)),
         in_order_(s.placement.empty()) {}
@@ -37,6 +37,8 @@ class Neighbours {
     placement();
     summing();
     offload();
+    offload_activations();
+    spread_loss();
     return std::move(out_);
   }
 
@@ -47,6 +49,8 @@ class Neighbours {
   bool has_offer(std::string_view path) const {
     return std::ranges::find(offers_, path, &FrameworkOffer::path) != offers_.end();
   }
+  /// Of fields that few frameworks have.
+  bool may(std::string_view path) const { return !in_framework_ || has_offer(path); }
   std::int64_t size(Axis a) const { return s_.mesh[a]; }
   static Override set(const char* path, std::int64_t value) {
     return {path, fmt::format("{}", value)};
@@ -168,19 +172,48 @@ class Neighbours {
     }
   }
 
-  /// Of the optimizer, and of parameters where the framework has both together. Gradients leave the
-  /// device as shards.
+  /// In pieces or with activations off the device a step needs less memory, and no less time.
+  void spread_loss() {
+    if (w_.loss_pieces != 1 || s_.mesh.size_of(kTensorAxes) > 1) return;
+    if (!may("workload.loss_pieces")) return;
+    for (const std::int64_t pieces : {8, 16}) add("loss", {set("workload.loss_pieces", pieces)});
+  }
+
+  void offload_activations() {
+    if (!may("strategy.offload.activations")) return;
+    const bool now = s_.offload.activations != Offload::kNone;
+    std::vector<Override> sets = {{"strategy.offload.activations", now ? "none" : "cpu"}};
+    if (now && s_.offload.activation_layers >= 0)
+      sets.push_back(set("strategy.offload.activation_layers", -1));
+    add("activation_offload", std::move(sets));
+  }
+
+  /// A framework moves both only, where shards are the optimizer's own master weights (S101).
+  bool may_offload_alone() const {
+    const bool own = s_.keep_weight_shard || !w_.precision.has_master();
+    if (has_offer("strategy.offload.parameters")) return own;
+    return may("strategy.offload.optimizer") && (own || s_.zero_stage < 3);
+  }
+  /// Of the optimizer, or of the shards of parameters too. Gradients leave the device as shards.
   void offload() {
-    const bool together = has_offer("strategy.offload.parameters");
-    const bool now = s_.offload.optimizer != Offload::kNone;
-    if (!now && (!may_offload_ || (together && s_.zero_stage < 3))) return;
-    const char* where = now ? "none" : "cpu";
-    std::vector<Override> sets = {{"strategy.offload.optimizer", where}};
-    if (together || (now && s_.offload.parameters != Offload::kNone)) {
-      sets.push_back({"strategy.offload.parameters", where});
+    const Override on_host = {"strategy.offload.optimizer", "cpu"};
+    const Override shards_too = {"strategy.offload.parameters", "cpu"};
+    if (s_.offload.state()) {
+      std::vector<Override> sets = {{on_host.path, "none"}};
+      if (s_.offload.parameters != Offload::kNone) sets.push_back({shards_too.path, "none"});
+      add("offload", std::move(sets));
+    } else if (may_offload_alone()) {
+      add("offload", summed_in_shards({on_host}, s_.zero_stage));
     }
-    if (!now && sums_whole()) sets.push_back({"strategy.fsdp_options.no_sync", "never"});
-    add("offload", std::move(sets));
+    if (s_.offload.parameters != Offload::kNone || !may(shards_too.path)) return;
+    std::vector<Override> both = {on_host, shards_too};
+    if (s_.zero_stage < 3) both.push_back(set("strategy.zero_stage", 3));
+    add("offload", summed_in_shards(std::move(both), 3));
+  }
+  std::vector<Override> summed_in_shards(std::vector<Override> sets, int stage) const {
+    if (s_.fsdp.sums_whole(stage, size(Axis::kPp)))
+      sets.push_back({"strategy.fsdp_options.no_sync", "never"});
+    return sets;
   }
 
   void toggle(const char* decision, const char* path, bool now) {
@@ -190,7 +223,7 @@ class Neighbours {
   const Strategy& s_;
   const Workload& w_;
   std::vector<FrameworkOffer> offers_;
-  bool may_offload_, has_experts_, by_op_, in_order_;
+  bool in_framework_, has_experts_, by_op_, in_order_;
   std::vector<Neighbour> out_;
 };
 

@@ -16,9 +16,10 @@ struct Neighbour {
 /// Each size (micro-batch, tp, pp, cp, ep, chunks) twice, four times (ep eight times too), and
 /// halved down to the least, tp half and twice against pp, and every other choice of recomputation,
 /// schedule, sharding of training state, overlap, dispatch of tokens to experts, order of the ranks
-/// on the devices, offload of the optimizer, and sums of gradients before they are sharded, of what
-/// the scenario's framework has (search/offers.h). All of them compute the same step. Whether they
-/// can be planned is for the planner to say.
+/// on the devices, offload of the optimizer, of it with parameters and of activations, a loss in
+/// pieces, and sums of gradients before they are sharded, of what the scenario's framework has
+/// (search/offers.h). All of them compute the same step. Whether they can be planned is for the
+/// planner to say.
 std::vector<Neighbour> neighbours(const Scenario& scenario);
 
 }  // namespace plait

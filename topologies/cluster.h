@@ -42,6 +42,7 @@ struct Device {
   bool peer_access = true;               // over PCIe; without it messages pass through host memory
   LinkClass host_link = LinkClass::kPcie;  // kC2c: the CPU is on the same module
   BytesPerSecond host_bandwidth;           // to host memory, per direction
+  bool unified_memory = false;             // host memory is the same memory
   /// NVLink bandwidth of the device, per direction.
   BytesPerSecond nvlink_bandwidth() const { return nvlink_link_bandwidth * nvlink_links; }
   /// Dense peak for matrix products of `dtype` inputs. Throws InputError C005 where the device has

@@ -106,6 +106,9 @@ const Table<Device>& device_table() {
           field("host_bandwidth", &Device::host_bandwidth, bandwidth(),
                 "To host memory, per direction.")
               .required(),
+          field("unified_memory", &Device::unified_memory, Sourced{Flag{}},
+                "Host memory is the same memory: nothing is gained by moving tensors there.")
+              .silent_by_default(),
       });
   return table;
 }

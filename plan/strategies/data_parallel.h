@@ -61,6 +61,9 @@ DType type_of_whole_sums(FsdpCopies copies, int zero_stage, const Precision& pre
 void gather_quantized(Draft& draft, Block& block, AxisSet axes, TensorId shard, TensorId buffer);
 void reduce_quantized(Draft& draft, Block& block, AxisSet axes, TensorId buffer, TensorId shard);
 
+/// Gradients of norms over shards of a sequence are partial sums over tp: the unit's are summed.
+void sum_over_tp(const Draft& draft, Block& block, const Unit& unit);
+
 /// Puts the reduction of gradients into programs; blocks are shared between stages.
 class GradientReduction {
  public:

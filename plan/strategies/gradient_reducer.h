@@ -64,7 +64,7 @@ class GradientReducer {
   Block scatter(UnitKind kind, bool first, bool last) {
     const Unit& unit = d_.unit(kind);
     Block block{first ? "grad_scatter" : "grad_scatter.accumulate", {}};
-    sum_over_tp(block, unit);
+    sum_over_tp(d_, block, unit);
     const bool direct = first && d_.workload.precision.reduction == d_.workload.precision.gradients;
     TensorId target = unit.gradient_shard;
     if (!direct) target = incoming(kind);
@@ -166,21 +166,6 @@ class GradientReducer {
     block.ops.push_back(collective(CollectiveKind::kAllReduce, replicas, d_.tensors[shard],
                                    {{shard, Use::kUpdate, 0}}));
   }
-  /// Norm gradients from a sequence shard are partial sums over tp.
-  void sum_over_tp(Block& block, const Unit& unit) {
-    Collective c;
-    c.axes = d_.mesh().present(kTensorAxes);
-    std::vector<Operand> operands;
-    for (TensorId g : unit.gradients) {
-      if (!d_.tensors[g].partial.has(Axis::kTp)) continue;
-      operands.push_back({g, Use::kUpdate, 0});
-      c.elements += d_.tensors[g].elements(d_.mesh());
-      c.dtype = d_.tensors[g].dtype;
-    }
-    if (operands.empty()) return;
-    block.ops.push_back({c, Stream::kTp, Phase::kBackward, std::move(operands)});
-  }
-
   Draft& d_;
   int stage_;
   std::map<UnitKind, TensorId> wires_, incoming_;

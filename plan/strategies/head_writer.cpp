@@ -1,15 +1,38 @@
 #include "plan/strategies/head_writer.h"
 
+#include <algorithm>
+
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 
 namespace plait {
 namespace {
 
+/// As many tokens at a time as make logits about as large as the hidden states (Liger-Kernel,
+/// src/liger_kernel/ops/fused_linear_cross_entropy.py): of T tokens the next power of two above T /
+/// ceil(V / h), here in pieces of one size.
+std::int64_t ligers_pieces(const Draft& d) {
+  const std::int64_t positions = d.workload.sequence_length / d.mesh().size_of(kContextAxes);
+  const std::int64_t tokens = d.workload.micro_batch * positions;
+  const std::int64_t wide = (d.model.vocab + d.model.hidden - 1) / d.model.hidden;
+  std::int64_t each = 1;
+  while (each < (tokens + wide - 1) / wide) each *= 2;
+  std::int64_t pieces = std::max<std::int64_t>(1, std::min(positions, tokens / each));
+  while (positions % pieces != 0) --pieces;
+  return pieces;
+}
+
+}  // namespace
+
 std::int64_t loss_pieces(const Draft& d) {
   const std::int64_t pieces = d.workload.loss_pieces;
   if (pieces == 1) return 1;
-  if (d.mesh().size_of(kTensorAxes) > 1 || splits_backward(d.strategy.pipeline.schedule)) {
+  const bool whole =
+      d.mesh().size_of(kTensorAxes) > 1 || splits_backward(d.strategy.pipeline.schedule);
+  if (pieces == kLigersLossPieces) {
+    return whole || d.workload.precision.autocast ? 1 : ligers_pieces(d);
+  }
+  if (whole) {
     throw refusal("S071", "a loss in pieces is not split over ranks, nor its backward pass in two",
                   "workload.loss_pieces",
                   "1 with tensor parallelism and schedules that split the backward pass",
@@ -26,8 +49,6 @@ std::int64_t loss_pieces(const Draft& d) {
   }
   return pieces;
 }
-
-}  // namespace
 
 HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
                        std::optional<BlockWriter::Parameter> matrix)

@@ -12,6 +12,9 @@
 
 namespace plait {
 
+/// Into how many the loss is cut. Throws InputError S071, S072.
+std::int64_t loss_pieces(const Draft& draft);
+
 class HeadWriter {
  public:
   struct Place {

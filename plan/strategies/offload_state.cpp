@@ -1,7 +1,8 @@
 // Gradients, optimizer state and parameters off the device. For each unit, of n ranks that shard
 // it:
 //
-//   backward       its gradient, reduced and summed up over microbatches, is copied to the host.
+//   backward       its gradient, reduced and summed up over microbatches (with sequence
+//                  parallelism its norms' over tp), is copied to the host.
 //                  zero_stage 2 and 3: after every microbatch, and back to the device to be added
 //                  to before the next one is (DeepSpeed stage3.py, partition_grads)
 //   the norm       is summed up on the device, gradient by gradient, as they leave
@@ -17,6 +18,7 @@
 
 #include "core/error.h"
 #include "plan/strategies/call_rewriter.h"
+#include "plan/strategies/data_parallel.h"
 #include "plan/strategies/offload.h"
 
 namespace plait {
@@ -209,7 +211,10 @@ class StateOffload {
     const TensorId gradient = unit.reduced_gradient();
     const Op leave = copy_op(Stream::kDeviceToHost, Phase::kGradSync, {gradient, Use::kRead, 0},
                              {host.gradient, Use::kWrite, 0});
-    host.leave = host.leave_last = block("offload.gradients", {leave});
+    Block leaves{"offload.gradients", {}};
+    if (unit.zero_stage < 2) sum_over_tp(d_, leaves, unit);
+    leaves.ops.push_back(leave);
+    host.leave = host.leave_last = d_.add_block(std::move(leaves));
     if (unit.zero_stage >= 2) {
       host.fetch = block("offload.fetch_gradients",
                          {copy_op(Stream::kHostToDevice, Phase::kGradSync,

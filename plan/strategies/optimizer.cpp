@@ -46,7 +46,7 @@ class StepEnd {
       if (c.after >= 0) c.after += shift;
       out.calls.push_back(c);
     }
-    if (stage_ < 2) sum_over_tp(out, units);
+    if (stage_ < 2 && !d_.strategy.offload.state()) sum_at_once_over_tp(out, units);
     if (shares) sum_over_ends(out, units);
     if (d_.workload.gradient_clipping) global_norm(out, units);
     for (const UnitInstance& u : units) out.calls.push_back(call(adam_, u));
@@ -136,8 +136,9 @@ class StepEnd {
     append(out, "all_magnitudes", {c, Stream::kGradSync, Phase::kOptimizer, std::move(operands)},
            layer);
   }
-  /// Norm gradients from sequence shards, all layers in one message as Megatron-LM does.
-  void sum_over_tp(Program& out, const std::vector<UnitInstance>& units) {
+  /// Norm gradients from sequence shards, all layers in one message as Megatron-LM does. Those that
+  /// leave the device are summed unit by unit before (offload_state.cpp).
+  void sum_at_once_over_tp(Program& out, const std::vector<UnitInstance>& units) {
     Collective c;
     c.axes = d_.mesh().present(kTensorAxes);
     std::vector<Operand> operands;

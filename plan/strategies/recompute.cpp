@@ -10,6 +10,7 @@
 
 #include "plan/refusal.h"
 #include "plan/strategies/call_copies.h"
+#include "plan/strategies/head_writer.h"
 
 namespace plait {
 namespace {
@@ -94,7 +95,7 @@ std::size_t ops_before_loss(const Block& head) {
 
 /// Where the loss takes tokens in pieces, backward makes their logits anyhow.
 void recompute_head(Draft& d) {
-  if (d.workload.loss_pieces > 1) return;
+  if (loss_pieces(d) > 1) return;
   const std::size_t count = ops_before_loss(d.head_forward);
   Block backward = recompute_first(d, d.head_forward, count, d.head_backward);
   d.head_forward = forget_first(d, d.head_forward, count);

@@ -48,6 +48,20 @@ class BlockCache {
 
 }  // namespace
 
+void sum_over_tp(const Draft& d, Block& block, const Unit& unit) {
+  Collective c;
+  c.axes = d.mesh().present(kTensorAxes);
+  std::vector<Operand> operands;
+  for (TensorId g : unit.gradients) {
+    if (!d.tensors[g].partial.has(Axis::kTp)) continue;
+    operands.push_back({g, Use::kUpdate, 0});
+    c.elements += d.tensors[g].elements(d.mesh());
+    c.dtype = d.tensors[g].dtype;
+  }
+  if (operands.empty()) return;
+  block.ops.push_back({c, Stream::kTp, Phase::kBackward, std::move(operands)});
+}
+
 struct GradientReduction::Parts {
   Draft& d;
   GradientReducer reducer;

@@ -23,6 +23,18 @@ void require_zero_plus_plus(const Draft& d) {
   }
 }
 
+/// On one rank stage 3 says where parameters that leave the device are while nothing needs them.
+[[noreturn]] void refuse_one_replica(int stage) {
+  throw refusal("S022",
+                "zero_stage shards over data-parallel, context-parallel and expert-parallel ranks, "
+                "and there is only one",
+                "strategy.zero_stage",
+                "strategy.fsdp, strategy.dp, strategy.cp or strategy.ep above 1",
+                std::string("set strategy.zero_stage to 0") +
+                    (stage == 3 ? ", or strategy.offload.optimizer and parameters to \"cpu\"" : ""),
+                {"strategy.fsdp", "strategy.dp", "strategy.cp", "strategy.ep"});
+}
+
 }  // namespace
 
 void require_sharding(const Draft& d) {
@@ -38,15 +50,7 @@ void require_sharding(const Draft& d) {
                   "set strategy.zero_stage to 3, or move the ranks from fsdp to dp",
                   {"strategy.fsdp"});
   }
-  if (stage > 0 && n == 1 && !d.strategy.fetches_shards()) {
-    throw refusal("S022",
-                  "zero_stage shards over data-parallel, context-parallel and expert-parallel "
-                  "ranks, and there is only one",
-                  "strategy.zero_stage",
-                  "strategy.fsdp, strategy.dp, strategy.cp or strategy.ep above 1",
-                  "set strategy.zero_stage to 0",
-                  {"strategy.fsdp", "strategy.dp", "strategy.cp", "strategy.ep"});
-  }
+  if (stage > 0 && n == 1 && !d.strategy.fetches_shards()) refuse_one_replica(stage);
   if (tied_apart(d) && stage >= 2 && !d.workload.lora.any()) {
     throw refusal(
         "S025",

@@ -177,7 +177,7 @@ class ScenarioWriter {
       assumed_.push_back(fmt::format("loss in pieces: {}, torchtune's", kLossPieces));
       out["loss_pieces"] = kLossPieces;
     }
-    if (says(run_, Phrase::kLiger) && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
+    if (says(run_, Phrase::kLiger) && m_.vocab > 0) out["loss_pieces"] = kLigersLossPieces;
     if (attention_.flash) out["flash_attention"] = *attention_.flash;
     // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
     // waits.
@@ -231,17 +231,6 @@ class ScenarioWriter {
   bool drops_tokens() const {
     return m_.experts > 0 && !mentions(lower_case(run_.notes), "dropless") &&
            says(run_, Phrase::kDropsTokens);
-  }
-
-  /// As many tokens at a time as make logits about as large as the hidden states (Liger-Kernel,
-  /// src/liger_kernel/ops/fused_linear_cross_entropy.py): the next power of two above T / ceil(V /
-  /// h).
-  std::int64_t liger_pieces(std::int64_t micro_batch) const {
-    const std::int64_t tokens = micro_batch * m_.sequence_length / p_.cp;
-    const std::int64_t wide = (m_.vocab + m_.hidden - 1) / m_.hidden;
-    std::int64_t each = 1;
-    while (each < (tokens + wide - 1) / wide) each *= 2;
-    return std::max<std::int64_t>(1, tokens / each);
   }
 
   /// Dropped tokens leave shapes that are known, and Megatron-Bridge 0.1 captures such steps whole

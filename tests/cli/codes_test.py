@@ -198,6 +198,10 @@ CODES = [
      ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
     ("W030", 0, ["serve", "slow.json"], {"serving.engine.cuda_graphs": False, "serving.requests.count": 9},
      ["kernels are issued in no time"]),
+    ("W031", 0, ["run", TINY], {"cluster.preset": "pcie-8", "strategy.offload.activations": "cpu"},
+     ["the host memory of pcie-8", "set cluster.processor"]),
+    ("S200", 2, ["run", TINY], {"cluster.preset": "dgx-spark", "strategy.offload.activations": "cpu"},
+     ["--> cluster.preset (", "the memory of gb10", "remove strategy.offload"]),
 ]
 
 

@@ -98,10 +98,11 @@ class ExitCodes(CommandTest):
 
     def test_check_refuses_a_machine_that_is_not_described_as_run_does(self):
         adam = ("--set", "strategy.zero_stage=1", "--set", "strategy.offload.optimizer=cpu",
-                "--set", "cluster.preset=mi300x-8")
+                "--set", "cluster.preset=pcie-8")
+        narrow = ("--set", "cluster.preset=hgx-h100", "--set", "workload.precision.matmul=nvfp4")
         drives = ("--set", "strategy.zero_stage=1", "--set", "strategy.offload.optimizer=nvme",
                   "--set", "cluster.processor=cpu-host")
-        for settings, code in ((adam, "C014"), (drives, "C013")):
+        for settings, code in ((adam, "C014"), (drives, "C013"), (narrow, "C005")):
             said = {}
             for command in ("run", "check"):
                 result = plait(command, TINY, *settings)

@@ -138,6 +138,19 @@ class IdleFields(CommandTest):
                         with self.subTest(base=name, field=f"{group}.{field}", value=value):
                             self.check_field(base, unchanged, f"{group}.{field}", value)
 
+    def test_no_more_layers_leave_the_device_than_there_are(self):
+        base = changed(BASES["shards"], "strategy.offload", {"activations": "cpu"})
+        all_leave = self.run_of(changed(base, "strategy.offload.activation_layers", 32))
+        more = self.run_of(changed(base, "strategy.offload.activation_layers", 33))
+        self.assertEqual(numbers(more), numbers(all_leave))
+        self.assertIn("W001: strategy.offload.activation_layers counts as 32", more.err)
+        self.assertNotIn("W001", all_leave.err)
+
+    def test_what_keeps_all_on_the_device_is_an_answer(self):
+        base = changed(BASES["gradients in shards"], "strategy.offload", "cpu")
+        told = plait("run", "-", "--set", "strategy.offload=none", stdin=json.dumps(base)).err
+        self.assertEqual(told, "")
+
     def test_adapters_have_the_last_word_in_what_several_products_share(self):
         ungated = {"preset": "megatron-1.7b", "layers": 4}
         for model, targets, effect in ((FOUR_LAYERS, ("q",), True), (FOUR_LAYERS, ("out", "up"), True),

@@ -14,7 +14,8 @@ struct Input {
   Strategy strategy;
 };
 
-void expect_refused(const Input& in, const std::string& code, const std::string& path) {
+/// Returns the cure.
+std::string expect_refused(const Input& in, const std::string& code, const std::string& path) {
   try {
     make_plan(in.model, in.workload, in.strategy);
     ADD_FAILURE() << code << " is not raised";
@@ -24,7 +25,9 @@ void expect_refused(const Input& in, const std::string& code, const std::string&
     EXPECT_FALSE(e.text().problem.empty());
     EXPECT_FALSE(e.text().expected.empty());
     EXPECT_FALSE(e.text().cure.empty());
+    return e.text().cure;
   }
+  return "";
 }
 
 TEST(Refused, QueryHeadsThatCannotShareKeyValueHeads) {
@@ -225,7 +228,8 @@ TEST(Refused, ShardingOverOneRank) {
     in.strategy = split({}, stage);
     expect_refused(in, "S022", "strategy.zero_stage");
     in.strategy.offload.optimizer = Offload::kCpu;
-    expect_refused(in, "S022", "strategy.zero_stage");
+    const std::string cure = expect_refused(in, "S022", "strategy.zero_stage");
+    EXPECT_EQ(cure.find("parameters to \"cpu\"") != std::string::npos, stage == 3) << cure;
   }
 }
 

@@ -55,4 +55,14 @@ TEST(Cures, OfPairsEachStandsOnce) {
   expect_sorted_and_distinct(found);
 }
 
+// Of a long sequence the logits are what does not fit.
+TEST(Cures, TakeALossInPieces) {
+  const std::vector<Cure> found = cures_of({{"workload.sequence_length", "524288"},
+                                            {"workload.global_batch", "1"},
+                                            {"strategy", R"({"cp": 8, "context": "ulysses",
+                                                "zero_stage": 3, "recompute": "full"})"}});
+  EXPECT_TRUE(std::ranges::any_of(
+      found, [](const Cure& c) { return set_by(c).contains("workload.loss_pieces"); }));
+}
+
 }  // namespace plait::cures_test

@@ -55,7 +55,32 @@ TEST(HostPart, NodesHaveTheirUsualProcessorsWhereAPlanPutsWorkThere) {
   EXPECT_NE(parse({offload}).canonical_json.find("xeon-8480c-x2"), std::string::npos);
   EXPECT_EQ(parse({offload, {"cluster", "\"dgx-a100\""}}).processor.name, "epyc-7742-x2");
   EXPECT_EQ(parse({offload, {"cluster.processor", "\"cpu-host\""}}).processor.name, "cpu-host");
-  EXPECT_EQ(parse({offload, {"cluster", "\"mi300x-8\""}}).processor.name, "");
+  EXPECT_EQ(parse({offload, {"cluster", "\"pcie-8\""}}).processor.name, "");
+}
+
+// Activations that leave the device are held against their memory; where that is not known, this is
+// said.
+TEST(HostPart, NodesHaveTheMemoryThatActivationsGoTo) {
+  const Override offload = {"strategy.offload.activations", "\"cpu\""};
+  const Scenario known = parse({offload});
+  EXPECT_EQ(known.processor.name, "xeon-8480c-x2");
+  EXPECT_TRUE(known.warnings.empty());
+  const Scenario unknown = parse({offload, {"cluster", "\"pcie-8\""}});
+  ASSERT_EQ(unknown.warnings.size(), 1U);
+  EXPECT_TRUE(unknown.warnings[0].starts_with("W031: ")) << unknown.warnings[0];
+}
+
+TEST(HostPart, NothingLeavesADeviceWhoseMemoryIsItsHosts) {
+  for (const char* what : {"optimizer", "activations"}) {
+    try {
+      parse({{std::string("strategy.offload.") + what, "\"cpu\""},
+             {"cluster", "\"dgx-spark\""},
+             {"cluster.processor", "\"cpu-host\""}});
+      ADD_FAILURE() << "S200 is not raised";
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "S200");
+    }
+  }
 }
 
 }  // namespace plait::host_part_test

@@ -296,9 +296,7 @@ TEST(Published, SelectiveRecomputationIsThatOfTheRelease) {
   EXPECT_EQ(kind("v25.02"), Recompute::kNone);
 }
 
-// 8,192 tokens and a vocabulary 32 times as wide as the hidden states: 256 tokens at a time.
-
-TEST(Published, LigersLossTakesAsManyTokensAsMakeLogitsAsLargeAsHiddenStates) {
+TEST(Published, LigersLossTakesTokensAsItsProfileSays) {
   json record = published_sample();
   record["source"] = "stas00/ml-engineering insights/when-to-upgrade-gpus/README.md";
   record["notes"] = "causal model FLOPs, recompute excluded; Liger fused kernels (fused CE)";
@@ -306,7 +304,7 @@ TEST(Published, LigersLossTakesAsManyTokensAsMakeLogitsAsLargeAsHiddenStates) {
   record["parallel"] = {{"dp", 16}, {"zero_stage", 3}};
   record["batch"]["micro_batch"] = 1;
   const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
-  EXPECT_EQ(s.workload.loss_pieces, 8192 / 256);
+  EXPECT_EQ(s.workload.loss_pieces, kLigersLossPieces);
   EXPECT_EQ(s.memory.loss_bytes_per_logit, 0);
   EXPECT_EQ(s.kernels.norm, Fusion::kFused);
   EXPECT_EQ(s.kernels.attention, FlashKernel::kFlash4);

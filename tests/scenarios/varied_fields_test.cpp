@@ -48,7 +48,10 @@ TEST(VariedFields, TakeWordsAsTheyAreAndQuoteWhatIsNone) {
 TEST(VariedFields, OfSomeAutoSaysWhich) {
   EXPECT_EQ(varied(R"({"strategy": {"offload": {"activations": "auto"}}})"),
             Fields({{"strategy.offload.activations", {"none", "cpu"}}}));
-  EXPECT_EQ(varied(R"({"strategy": {"offload": "auto"}})"),
+  EXPECT_EQ(
+      varied(R"({"strategy": {"offload": "auto"}})"),
+      Fields({{"strategy.offload", {"none", "cpu", R"({"optimizer":"cpu","parameters":"cpu"})"}}}));
+  EXPECT_EQ(varied(R"({"strategy": {"offload": {"optimizer": "auto"}}})"),
             Fields({{"strategy.offload.optimizer", {"none", "cpu"}}}));
   const std::vector<VariedField> order = varied(R"({"placement": {"order": "auto"}})");
   ASSERT_EQ(order.size(), 1U);

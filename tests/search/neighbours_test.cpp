@@ -35,15 +35,20 @@ TEST(Neighbours, SizesAreHalvedToOneAndGrowFourfold) {
   }
 }
 
-/// Of a scenario of this framework, set as `sets` say: whether some neighbour has this override.
-bool has(const std::string& framework, const Override& wanted, std::vector<Override> sets) {
+/// Of a scenario of this framework, set as `sets` say.
+std::vector<Neighbour> of_mixture(const std::string& framework, std::vector<Override> sets) {
   if (!framework.empty()) sets.push_back({"framework", framework});
   const std::string text = R"({
       "model": "mixtral-8x7b", "workload": {"sequence_length": 128, "global_batch": 64},
       "cluster": {"preset": "dgx-a100"}, "strategy": {"fsdp": 8, "zero_stage": 3}})";
-  return std::ranges::any_of(
-      neighbours(parse_scenario(text, "x", sets)),
-      [&wanted](const Neighbour& n) { return std::ranges::count(n.sets, wanted) > 0; });
+  return neighbours(parse_scenario(text, "x", sets));
+}
+
+/// Whether some of them has this override.
+bool has(const std::string& framework, const Override& wanted, const std::vector<Override>& sets) {
+  return std::ranges::any_of(of_mixture(framework, sets), [&wanted](const Neighbour& n) {
+    return std::ranges::count(n.sets, wanted) > 0;
+  });
 }
 
 TEST(Neighbours, AreOfWhatTheFrameworkHas) {
@@ -58,13 +63,44 @@ TEST(Neighbours, AreOfWhatTheFrameworkHas) {
   EXPECT_FALSE(has("transformers", stages, {}));
 }
 
+const Override kOptimizer = {"strategy.offload.optimizer", "cpu"};
+const Override kParameters = {"strategy.offload.parameters", "cpu"};
+
+/// Of a scenario of this framework, the changes that move state to the host.
+std::vector<std::vector<Override>> moves(const std::string& framework,
+                                         const std::vector<Override>& sets = {}) {
+  std::vector<std::vector<Override>> out;
+  for (const Neighbour& n : of_mixture(framework, sets)) {
+    if (n.decision == "offload") out.push_back(n.sets);
+  }
+  return out;
+}
+
 TEST(Neighbours, StateGoesToTheHostAsTheFrameworkMovesIt) {
-  const Override optimizer = {"strategy.offload.optimizer", "cpu"};
-  const Override parameters = {"strategy.offload.parameters", "cpu"};
-  EXPECT_TRUE(has("deepspeed-zero3", optimizer, {}));
-  EXPECT_FALSE(has("deepspeed-zero3", parameters, {}));
-  EXPECT_TRUE(has("transformers", optimizer, {}) && has("transformers", parameters, {}));
-  EXPECT_FALSE(has("llm.c", optimizer, {{"strategy.zero_stage", "1"}}));
+  using Moves = std::vector<std::vector<Override>>;
+  EXPECT_EQ(moves("deepspeed-zero3"), Moves({{kOptimizer}, {kOptimizer, kParameters}}));
+  EXPECT_EQ(moves("torchtitan"), Moves({{kOptimizer, kParameters}}));
+  EXPECT_FALSE(has("llm.c", kOptimizer, {{"strategy.zero_stage", "1"}}));
+  for (const std::vector<Override>& sets : moves("transformers")) {
+    EXPECT_EQ(std::ranges::count(sets, kParameters), 1);
+  }
+}
+
+// Shards that are the optimizer's own masters leave with it (S101); where there are none yet, they
+// are made.
+TEST(Neighbours, ShardsOfParametersLeaveWithTheirMasters) {
+  using Moves = std::vector<std::vector<Override>>;
+  EXPECT_EQ(moves(""), Moves({{kOptimizer, kParameters}}));
+  EXPECT_EQ(moves("", {{"strategy.zero_stage", "2"}}),
+            Moves({{kOptimizer}, {kOptimizer, kParameters, {"strategy.zero_stage", "3"}}}));
+}
+
+TEST(Neighbours, LogitsAndActivationsNeedLess) {
+  const Override pieces = {"workload.loss_pieces", "16"};
+  const Override activations = {"strategy.offload.activations", "cpu"};
+  EXPECT_TRUE(has("", pieces, {}) && has("", activations, {}));
+  EXPECT_FALSE(has("", pieces, {{"strategy.tp", "2"}, {"strategy.fsdp", "4"}}));
+  EXPECT_FALSE(has("llm.c", pieces, {{"strategy.zero_stage", "1"}}));
 }
 
 TEST(Neighbours, GradientsThatAddUpWholeMayBeSharded) {

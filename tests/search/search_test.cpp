@@ -270,4 +270,21 @@ RC_GTEST_PROP(Search, TheGapHolds, ()) {
   RC_ASSERT(static_cast<double>(all.best[1].result.step) >= at_least(cut.best[1], k.gap_of_last));
 }
 
+// Whatever room there is on devices.
+TEST(Search, HoldsWhatLeavesDevicesAgainstTheirHosts) {
+  Scenario s = parse_scenario(R"({"model": "gpt2", "cluster": "dgx-a100", "strategy": {"offload":
+                                  "cpu"}, "workload": {"sequence_length": 128,
+                                  "global_batch": 8, "micro_batch": 1}})",
+                              "x");
+  CostModel costs;
+  costs.machine.processor = s.processor;
+  const Layout layout = layout_of(s.strategy, s.workload);
+  const std::optional<Evaluation> roomy = evaluate(s, costs, layout, kNoLimit);
+  ASSERT_TRUE(roomy && roomy->fits());
+  s.processor.memory = Bytes(1'000'000);
+  const std::optional<Evaluation> tight = evaluate(s, costs, layout, kNoLimit);
+  ASSERT_TRUE(tight);
+  EXPECT_FALSE(tight->fits());
+}
+
 }  // namespace plait::search_test

@@ -39,6 +39,28 @@ TEST(LossInPieces, LogitsAreThoseOfOnePiece) {
   }
 }
 
+/// Positions of a piece, of two sequences.
+std::int64_t positions_of_a_piece(std::int64_t length, Strategy strategy = split({})) {
+  Model m = tiny_llama();
+  m.vocab = 32 * m.hidden;
+  Workload w = tiny_workload(2);
+  w.micro_batch = 2, w.sequence_length = length, w.loss_pieces = kLigersLossPieces;
+  const Plan plan = make_plan(m, w, std::move(strategy));
+  EXPECT_TRUE(validate(plan).empty());
+  return tensor_named(plan, "logits").dims[0].global;
+}
+
+// A vocabulary 32 times as wide as the hidden states: of 2 x 4,096 tokens 256 at a time, of 2 x 96
+// tokens 6 and so 8. Where that cuts a sequence into pieces of several sizes they are larger: of 2
+// x 90 tokens 8 at a time make 22 pieces and a rest, here 18. Ranks that split the vocabulary take
+// all at once.
+TEST(LossInPieces, OfLigerMakesLogitsAsLargeAsHiddenStates) {
+  EXPECT_EQ(positions_of_a_piece(4096), 256 / 2);
+  EXPECT_EQ(positions_of_a_piece(96), 96 / 24);
+  EXPECT_EQ(positions_of_a_piece(90), 90 / 18);
+  EXPECT_EQ(positions_of_a_piece(4096, split({.tp = 2})), 4096);
+}
+
 /// The logits' casts and the types that the loss reads, over the step.
 struct LossTypes {
   int casts = 0;

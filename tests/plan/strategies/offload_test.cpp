@@ -103,6 +103,35 @@ TEST(ZeroOffload, SendsGradientsDownAndWeightsUpOnceAStep) {
   }
 }
 
+/// Calls of the step that copy a layer's whole gradients away, and those behind the last backward
+/// pass of a layer.
+std::pair<int, int> layers_that_leave(const Plan& plan) {
+  int all = 0, behind = 0;
+  bool passes = true;
+  const std::vector<Call>& calls = plan.programs[0].calls;
+  for (const Call& call : calls) {
+    const Block& block = plan.blocks[call.block];
+    passes = passes && block.name != "embedding.backward";
+    const TensorId from = block.ops.back().operands[0].tensor;
+    if (block.name != "offload.gradients" || plan.tensors[from].name != "layer.gradients") continue;
+    ++all, behind += passes ? 0 : 1;
+  }
+  return {all, behind};
+}
+
+// Partial sums of norms over tp are no reason for the rest to wait for the end of the step; nor are
+// buckets, of a layer each.
+TEST(ZeroOffload, GradientsLeaveBesideTheBackwardPassUnderSequenceParallelism) {
+  for (const int stage : {0, 1}) {
+    Strategy s = split({.dp = 2, .tp = 2}, stage);
+    s.offload = kAdam, s.sequence_parallel = true, s.data.bucket = Bytes(1);
+    const Plan plan = make_plan(tiny_llama(), tiny_workload(2), s);
+    EXPECT_TRUE(validate(plan).empty()) << stage;
+    const auto layers = static_cast<int>(tiny_llama().layers);
+    EXPECT_EQ(layers_that_leave(plan), std::pair(layers, 0)) << stage;
+  }
+}
+
 // Gradients of m microbatches: m times down, m - 1 times up to be added to.
 TEST(ZeroOffload, AddsShardsUpOnTheDevice) {
   const Plan plan = plan_of(kAdam, 2);
