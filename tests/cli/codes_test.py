@@ -10,6 +10,7 @@ LLAMA_CPP = SOURCE / "scenarios/systems/llama-cpp-7b-q4_0.json"
 HEXGEN = SOURCE / "scenarios/systems/hexgen-asymmetric.json"
 MIXED = SOURCE / "scenarios/mixed/llama-3.1-8b-16xh100-16xa100.json"
 CALIBRATION = SOURCE / "reports/gpu/h100/calibration.json"
+OWN_RUN = SOURCE / "tests/docs/own-run.json"
 MATRIX_OF_NVLINKS = SOURCE / "tests/topologies/samples/a100-4-mesh.txt"
 
 # Of attention and state-space mixers in turn.
@@ -39,6 +40,8 @@ FILES = {
     "gpt2.json": json.dumps({"model": {"hf_config": "config.json"},
                              "workload": {"sequence_length": 128, "global_batch": 16},
                              "cluster": "hgx-h100"}),
+    # Of no kernels.
+    "bare.json": json.dumps({"name": "bare", "raw_sha256": "", "date": "2026-01-02"}),
     "measured.jsonl": "".join(json.dumps(row) + "\n" for row in MEASURED),
     # Answers of 3 steps of 10 s each: of 500 a second more are under way than a fifth of 100,000.
     "slow.json": json.dumps({
@@ -171,6 +174,7 @@ CODES = [
     ("S159", 2, ["search", TINY],
      {**HYBRID, "model.experts": 4, "model.experts_per_token": 1, "model.moe_every": 2,
       "model.mtp_layers": 1}, ["--> model.mtp_layers (", "plait compare"]),
+    ("V004", 2, ["validate", OWN_RUN, OWN_RUN], {}, ["own-run.json", "would count twice"]),
     ("W002", 0, ["run", TINY], {"workload.global_batch": 16},
      ["--set workload.global_batch=16 changes nothing: it is what it was"]),
     ("W026", 0, ["search", TINY, "-L", "cluster.preset=hgx-h100,hgx-h200", "--price", "2",
@@ -196,6 +200,12 @@ CODES = [
      ["a NIC of 100 GB/s is faster than the PCIe", "cluster.device.pcie_bandwidth is 63.0 GB/s"]),
     ("W020", 0, ["serve", "slow.json"], {"model": "gpt-oss-20b", "serving.engine": {}, "serving.requests.count": 9},
      ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
+    ("W031", 0, ["run", "gpt2.json"], {"calibration": "bare.json"},
+     ["the calibration bare, 2026-01-02 has no ", "matmul.nt.bf16", "the data sheet of h100-sxm"]),
+    ("W031", 0, ["realrun", TINY, "--repeats", "1", "--warmup", "0", "--calibration", "bare.json"],
+     {"cluster": {"preset": "cpu-host", "devices_per_node": 2}, "strategy.tp": 1,
+      "model.layers": 2, "workload.sequence_length": 16},
+     ["the calibration bare, 2026-01-02 has no ", "matmul.nt"]),
     ("W030", 0, ["serve", "slow.json"], {"serving.engine.cuda_graphs": False, "serving.requests.count": 9},
      ["kernels are issued in no time"]),
 ]
