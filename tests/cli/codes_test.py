@@ -33,6 +33,19 @@ MEASURED = [
      "compute_alone_s": SPREAD, "compute_beside_s": SPREAD, "communication_alone_s": SPREAD,
      "communication_beside_s": SPREAD}]
 
+PRODUCT = {"op": "matmul", "pass": "forward", "layout": "nt", "batch": 1, "m": 4096, "n": 4096,
+           "k": 4096, "in": "bf16", "out": "bf16", "accumulate": False, "bias": False,
+           "weights": "plain"}
+
+
+def products_of_an_h100(*seconds):
+    """Of one product, measured so many times."""
+    rows = [{"kind": "run", "bench": "compute", "processor": "NVIDIA H100 80GB HBM3",
+             "quiet": "quiet"},
+            *({"kind": "kernel", "op": PRODUCT, "cpu_s": {"median": s}} for s in seconds)]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
 # What the folder holds that the commands run in.
 FILES = {
     "config.json": json.dumps({"model_type": "gpt2", "n_embd": 256, "n_layer": 4, "n_head": 8,
@@ -40,6 +53,8 @@ FILES = {
     "gpt2.json": json.dumps({"model": {"hf_config": "config.json"},
                              "workload": {"sequence_length": 128, "global_batch": 16},
                              "cluster": "hgx-h100"}),
+    "fast.jsonl": products_of_an_h100(1e-4),
+    "scattered.jsonl": products_of_an_h100(2.1e-4, 4e-4),
     # Of no kernels.
     "bare.json": json.dumps({"name": "bare", "raw_sha256": "", "date": "2026-01-02"}),
     "measured.jsonl": "".join(json.dumps(row) + "\n" for row in MEASURED),
@@ -206,6 +221,12 @@ CODES = [
      {"cluster": {"preset": "cpu-host", "devices_per_node": 2}, "strategy.tp": 1,
       "model.layers": 2, "workload.sequence_length": 16},
      ["the calibration bare, 2026-01-02 has no ", "matmul.nt"]),
+    ("W032", 0, ["calibrate", "fast.jsonl", "-o", "fit.json"], {},
+     ["1 of 1 kernels are faster than the dense peak of h100-sxm", "1374 TFLOP/s of 989"]),
+    ("W033", 0, ["calibrate", "scattered.jsonl", "-o", "fit.json"], {},
+     ["1 of 1 ops contradict each other", "0.00021 to 0.0004 s"]),
+    ("W034", 0, ["calibrate", "scattered.jsonl", "-o", "fit.json", "--device", "h200-sxm"], {},
+     ["--device h200-sxm", "which is h100-sxm"]),
     ("W030", 0, ["serve", "slow.json"], {"serving.engine.cuda_graphs": False, "serving.requests.count": 9},
      ["kernels are issued in no time"]),
 ]
