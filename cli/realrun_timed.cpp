@@ -12,6 +12,7 @@
 #include "core/new_file.h"
 #include "plan/places.h"
 #include "plan/strategies/stage_tp.h"
+#include "prediction/calibration_doubts.h"
 #include "prediction/costs.h"
 #include "prediction/prediction.h"
 #include "prediction/run_facts.h"
@@ -179,9 +180,9 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   }
   if (options.kernels == "timed") run.measure.timed_compute_s = compute_times(run);
   require_feasible(run, options);
-  if (run.costs.calibration != nullptr) {
-    run.calibration = run.costs.calibration->name + ", " + run.costs.calibration->date;
-  }
+  if (run.costs.calibration != nullptr) run.calibration = told_as(*run.costs.calibration);
+  for (std::string& doubt : doubts_of_kernels(run.plan, run.scenario.cluster, run.costs))
+    run.scenario.warnings.push_back(std::move(doubt));
   if (options.on_gpu() && run.calibration.empty()) run.calibration = "the device's data sheet";
   run.predicted = prediction_of(run, options);
   return run;

@@ -16,12 +16,14 @@
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "core/new_file.h"
 #include "core/parallel.h"
 #include "plait_version.h"
 #include "prediction/published.h"
 #include "reports/human.h"
+#include "scenarios/published/record_lines.h"
 
 namespace plait {
 namespace {
@@ -73,13 +75,17 @@ void refuse_file_twice(const std::vector<std::string>& files) {
   }
 }
 
+JsonDocument read_records(const std::string& file) {
+  return parse_records(read_text_file(file), input_name(file));
+}
+
 std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   const std::regex filter = parse_filter(o.filter);
   refuse_file_twice(o.files);
   const std::vector<std::string> names = names_of_files(o.files);
   std::vector<ValidationTask> out;
   for (std::size_t i = 0; i < o.files.size(); ++i) {
-    for (PublishedRun& run : read_published_runs(read_json_file(o.files[i]))) {
+    for (PublishedRun& run : read_published_runs(read_records(o.files[i]))) {
       if (matches(run, filter)) out.push_back({names[i], std::move(run)});
     }
   }

@@ -11,6 +11,20 @@ namespace {
 constexpr Real kTime{.min = 0};
 constexpr Int kCount{.min = 0};
 
+/// Of what was timed: a time of 0 says nothing.
+struct TimeAboveZero {
+  Shape shape() const {
+    Shape out = kTime.shape();
+    out.expectation = "a time above 0";
+    return out;
+  }
+  void read(const Json& json, double& into) const {
+    kTime.read(json, into);
+    if (!(into > 0)) refuse_range(json, shape().expectation);
+  }
+  std::string write(double v) const { return kTime.write(v); }
+};
+
 template <class T>
 Field<T> text(std::string key, std::string T::*member) {
   return field(std::move(key), member, Text{}, "").required();
@@ -44,6 +58,12 @@ const Table<Spread>& spread_table() {
                  told_number("p90", &Spread::p90)});
   return table;
 }
+const Table<Spread>& kernel_spread_table() {
+  static const Table<Spread> table(
+      "spread", {field("median", &Spread::median, TimeAboveZero{}, "").required(),
+                 told_number("p10", &Spread::p10), told_number("p90", &Spread::p90)});
+  return table;
+}
 template <class T>
 Field<T> spread(std::string key, Spread T::*member) {
   return field(std::move(key), member, Nested{&spread_table()}, "").required();
@@ -67,7 +87,8 @@ const Table<KernelRow>& table_of(const KernelRow&) {
   static const Table<R> table(
       "kernel", {field("op", &R::op, ComputeRule{}, "").required(), told_count("round", &R::round),
                  told_count("repeats", &R::repeats), told_count("calls", &R::calls),
-                 field("wall_s", &R::wall, Nested{&spread_table()}, ""), spread("cpu_s", &R::cpu),
+                 field("wall_s", &R::wall, Nested{&spread_table()}, ""),
+                 field("cpu_s", &R::cpu, Nested{&kernel_spread_table()}, "").required(),
                  told_count("switches", &R::switches), told_count("traffic_bytes", &R::traffic)});
   return table;
 }
@@ -263,12 +284,16 @@ namespace {
                     .cure = "measure with plait bench --output FILE"});
 }
 
+constexpr const char* kBlanks = " \t\r\n";
+
 /// A scenario, a report or a calibration: one document over many lines, each of which alone would
 /// be malformed. Or a file of another program.
 void refuse_other_file(const std::string& text, const std::string& file) {
-  const std::size_t end = text.find('\n');
-  if (text.substr(0, end).find("\"kind\"") == std::string::npos) refuse_file(file);
-  if (end == std::string::npos || text.find_first_not_of(" \t\r", 1) < end) return;
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string::npos) refuse_file(file);
+  const std::size_t end = text.find('\n', begin);
+  if (text.substr(begin, end - begin).find("\"kind\"") == std::string::npos) refuse_file(file);
+  if (end == std::string::npos || text.find_first_not_of(" \t\r", begin + 1) < end) return;
   try {
     parse_json(text, file);
   } catch (const InputError&) {
@@ -285,7 +310,10 @@ std::vector<Row> parse_rows(const std::string& text, const std::string& file) {
   int number = 0;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
-    rows.push_back(row_of_line(text.substr(begin, end - begin), file, ++number));
+    ++number;
+    const std::string line = text.substr(begin, end - begin);
+    if (line.find_first_not_of(kBlanks) == std::string::npos) continue;
+    rows.push_back(row_of_line(line, file, number));
   }
   if (rows.empty() || !std::holds_alternative<RunRow>(rows.front())) {
     refuse_file(file);

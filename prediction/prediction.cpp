@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "plan/steady_step.h"
+#include "prediction/calibration_doubts.h"
 #include "prediction/costs.h"
 #include "prediction/provenance.h"
 #include "prediction/training.h"
@@ -43,7 +44,10 @@ Report summarized(const Scenario& s, const CostModel& costs, const Plan& plan,
        .run = facts,
        .placement = s.placement_words,
        .price_per_device_hour = s.price_per_device_hour,
-       .node = node_of(plan, s)});
+       .node = node_of(plan, s),
+       .calibration = costs.calibration == nullptr ? "" : told_as(*costs.calibration)});
+  for (const auto& doubts : {doubts_of_kernels(plan, s.cluster, costs), doubts_of_rate(out, costs)})
+    out.run.warnings.insert(out.run.warnings.end(), doubts.begin(), doubts.end());
   if (s.training) out.training = training_of(s, plan, counts.tokens, times.step);
   return out;
 }

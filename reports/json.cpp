@@ -150,6 +150,7 @@ nlohmann::ordered_json json_tree(const Report& r) {
   out["sensitivity"] = tree_of(r.sensitivity);
   out["collectives"] = tree_of(r.collectives);
   if (!r.contention.empty()) out["contention"] = tree_of(r.contention);
+  if (!r.calibration.empty()) out["calibration"] = r.calibration;
   out["provenance"] = tree_of(r.provenance);
   out["run"] = tree_of(r.run);
   return out;

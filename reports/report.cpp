@@ -240,6 +240,7 @@ Report summarize(const ReportInputs& in) {
   r.collectives = collective_lines(in);
   r.contention = in.contention;
   r.provenance = in.provenance;
+  r.calibration = in.calibration;
   return r;
 }
 
@@ -256,6 +257,7 @@ bool same_prediction(const Report& a, const Report& b) {
   for (Report* r : {&x, &y}) {
     r->run = {};
     r->provenance = {};
+    r->calibration = "";
     r->model = r->cluster = r->layout = r->placement = "";
   }
   return to_json(x) == to_json(y);

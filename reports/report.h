@@ -97,6 +97,7 @@ struct ReportInputs {
   std::string placement = {};        // in words; "": rank r on device r
   double price_per_device_hour = 0;  // 0: not said
   NodeUse node = {};                 // host memory and drives
+  std::string calibration = {};      // name and date; "": none
 };
 
 struct ReportShare {
@@ -176,6 +177,7 @@ struct Report {
   std::vector<CollectiveLine> collectives;  // the most time-consuming first
   std::vector<ContentionLine> contention;   // with the flow network; the most time lost first
   ProvenanceShares provenance;
+  std::string calibration;                 // name and date of that which durations are by; "": none
   std::optional<TrainingReport> training;  // where the scenario describes it
 };
 

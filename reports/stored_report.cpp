@@ -213,6 +213,7 @@ Report read_report(const Tree& tree) {
   }
   read(tree, "sensitivity", r.sensitivity);
   read(tree, "collectives", r.collectives), read(tree, "contention", r.contention);
+  read(tree, "calibration", r.calibration);
   read(tree, "provenance", r.provenance), read(tree, "run", r.run);
   return r;
 }

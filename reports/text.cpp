@@ -174,6 +174,8 @@ std::vector<Line> closing_lines(const Report& r, int width) {
   }
   std::vector<Line> out = {{}};
   if (!numbers.empty()) append(out, labelled_lines("numbers", numbers, width));
+  if (!r.calibration.empty())
+    append(out, labelled_lines("", "calibration " + r.calibration, width));
   out.push_back({{fmt::format("plait {} {}  scenario {}", r.run.version, r.run.revision,
                               r.run.scenario_sha256.substr(0, 12)),
                   Ink::kDim}});

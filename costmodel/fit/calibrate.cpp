@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "costmodel/fit/kernels.h"
 #include "costmodel/fit/overlap.h"
+#include "costmodel/fit/row_doubts.h"
 #include "costmodel/fit/tables.h"
 
 namespace plait {
@@ -52,7 +53,13 @@ CalibrationResult calibrate(const std::vector<Row>& rows, const std::string& nam
   result.calibration.raw_sha256 = raw_sha256;
   describe_machine(rows, result);
   if (gpu != nullptr) result.calibration.device = gpu->name;
+  if (gpu != nullptr) {
+    doubt_units(rows, *gpu, result.warnings);
+    doubt_rates(rows, *gpu, result.warnings);
+  }
+  doubt_repeats(rows, result.warnings);
   fit_kernels(rows, gpu, result);
+  doubt_fits(result.quality, result.warnings);
   fit_tables(rows, result);
   fit_overlap(rows, result);
   if (result.quality.empty())

@@ -113,43 +113,14 @@ FitQuality quality_of(const std::string& name, const KernelFit& fit, const Kerne
   return out;
 }
 
-/// No kernel of reports/gpu took so many times what the data sheet says, or so small a part of it;
-/// units of time differ by a thousand.
-constexpr double kFarOff = 20;
-
-/// W028 where rows are as if in another unit.
-void doubt_units(const std::vector<Row>& rows, const Device& gpu,
-                 std::vector<std::string>& warnings) {
-  std::int64_t kernels = 0, doubted = 0;
-  std::string first;
-  for (const Row& row : rows) {
-    const auto* kernel = std::get_if<KernelRow>(&row);
-    if (kernel == nullptr || !(kernel->cpu.median > 0)) continue;
-    ++kernels;
-    const double sheet = CostModel{}.compute(kernel->op, gpu).total().value,
-                 times = kernel->cpu.median / sheet;
-    if (times < kFarOff && times > 1 / kFarOff) continue;
-    if (doubted++ == 0)
-      first = fmt::format("{:.3g} s where the data sheet says {:.3g}, {}", kernel->cpu.median,
-                          sheet, to_json(kernel->op));
-  }
-  if (doubted == 0) return;
-  warnings.push_back(fmt::format(
-      "W028: {} of {} kernels took more than {} times as long as by the data sheet of {}, or as "
-      "short: in another unit? cpu_s is in seconds; the first: {}",
-      doubted, kernels, kFarOff, gpu.name, first));
-}
-
 }  // namespace
 
 void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationResult& result) {
-  if (gpu != nullptr) doubt_units(rows, *gpu, result.warnings);
   if (gpu != nullptr && !has_gpu_features(*gpu)) gpu = nullptr;
   std::map<std::string, MeasuredOps> classes;
   for (const Row& row : rows) {
     const auto* kernel = std::get_if<KernelRow>(&row);
     if (kernel == nullptr) continue;
-    if (!(kernel->cpu.median > 0)) continue;  // below the resolution of the clock
     MeasuredOps& measured = classes[kernel_class(kernel->op)];
     const std::string hash = sha256(to_json(kernel->op));
     measured.ops[hash] = kernel->op;

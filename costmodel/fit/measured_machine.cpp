@@ -24,9 +24,18 @@ bool is_of_gpu(const std::vector<Row>& rows) {
 
 std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::string& asked_for,
                                    std::vector<std::string>& warnings) {
-  if (!asked_for.empty()) return find_device(asked_for);
   const std::string& reported = std::get<RunRow>(rows.front()).processor;
-  if (const auto known = device_reported_as(reported)) return find_device(std::string(*known));
+  const auto known = device_reported_as(reported);
+  if (!asked_for.empty()) {
+    if (known && *known != asked_for) {
+      warnings.push_back(
+          fmt::format("W034: --device {}, and the measurements are of \"{}\", which is {}: their "
+                      "calibration is for a cluster of {} all the same",
+                      asked_for, reported, *known, asked_for));
+    }
+    return find_device(asked_for);
+  }
+  if (known) return find_device(std::string(*known));
   if (!is_of_gpu(rows)) return std::nullopt;
   warnings.push_back(fmt::format(
       "W009: the catalogue has no device that is reported as \"{}\": its kernels are fitted as "

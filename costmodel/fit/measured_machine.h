@@ -11,7 +11,8 @@
 namespace plait {
 
 /// The GPU that is asked for, or else the one that the driver reported; nothing where the rows are
-/// of a processor, and where the catalogue has no such GPU (W009). Throws InputError C002 for a
+/// of a processor, and where the catalogue has no such GPU (W009). W034 where the driver reported
+/// another than is asked for. Throws InputError C002 for a
 /// name that the catalogue has not.
 std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::string& asked_for,
                                    std::vector<std::string>& warnings);

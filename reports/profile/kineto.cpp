@@ -98,6 +98,7 @@ std::int64_t nanoseconds_of(double value, const std::string& digits) {
 
 struct EventParts {
   std::string phase, category, name;
+  bool starts = false, lasts = false;  // the times below are numbers, the duration none below 0
   std::int64_t start_ns = 0, duration_ns = 0, correlation = -1, external = -1, device = 0;
   std::int64_t thread = 0, sequence = -1, forward_thread = 0;  // of an operator
   TraceCall call;
@@ -105,6 +106,7 @@ struct EventParts {
 
   void clear() {
     phase.clear(), category.clear(), name.clear();
+    starts = lasts = false;
     start_ns = duration_ns = device = 0, correlation = external = -1;
     thread = forward_thread = 0, sequence = -1;
     operands.clear();
@@ -205,9 +207,9 @@ class KinetoReader {
     const int inside = depth_ - events_depth_;
     if (inside == 3 && key_ == TraceKey::kDims) add_to_last(event_.operands.dims, value);
     if (inside == 3 && key_ == TraceKey::kStrides) add_to_last(event_.operands.strides, value);
-    if (inside == 0 && key_ == TraceKey::kStart) event_.start_ns = ns;
+    if (inside == 0 && key_ == TraceKey::kStart) event_.starts = true, event_.start_ns = ns;
     if (inside == 0 && key_ == TraceKey::kDuration)
-      event_.duration_ns = std::max<std::int64_t>(0, ns);
+      event_.lasts = ns >= 0, event_.duration_ns = std::max<std::int64_t>(0, ns);
     if (inside == 0 && key_ == TraceKey::kThread) event_.thread = value;
     if (inside == 1) argument(value);
     return true;
@@ -275,7 +277,12 @@ class KinetoReader {
       keep_step(c == "gpu_user_annotation" ? out_.device_steps : out_.steps);
     }
   }
+  void require_times() const {
+    if (!event_.starts) refuse_event(out_, event_.name, "ts", "a number, in microseconds");
+    if (!event_.lasts) refuse_event(out_, event_.name, "dur", "a number from 0, in microseconds");
+  }
   void keep_work(TraceWork work) {
+    require_times();
     const auto number =
         names_.try_emplace(event_.name, static_cast<std::uint32_t>(out_.names.size()));
     if (number.second) out_.names.push_back(event_.name);
@@ -314,6 +321,7 @@ class KinetoReader {
     out_.products.push_back({event_.external, number.first->second});
   }
   void keep_step(std::vector<TraceStep>& steps) {
+    require_times();
     const std::int64_t number = std::atoll(event_.name.c_str() + event_.name.find('#') + 1);
     steps.push_back({number, event_.start_ns, event_.start_ns + event_.duration_ns});
   }

@@ -95,9 +95,24 @@ void refuse_text(const TopLevel& top, const std::string& file, std::size_t posit
                    : "export it again; what else wrote into this file spoilt it"});
 }
 
+void refuse_event(const KinetoTrace& trace, const std::string& name, const std::string& key,
+                  const std::string& expected) {
+  throw InputError(
+      {.code = "K011",
+       .problem = fmt::format("event {} (\"{}\") has no time in \"{}\"", trace.read, name, key),
+       .where = {trace.file, 0, 0, ""},
+       .expected = expected,
+       .cure = "give the file as torch.profiler wrote it"});
+}
+
 void refuse_other_traces(const TopLevel& top, const KinetoTrace& trace) {
   if (!trace.events.empty()) return;
   if (const FileSign* s = sign_of(top)) refuse_kind(trace.file, s->what, s->cure);
+  if (trace.read == 0 && top.has("traceEvents")) {
+    refuse_kind(trace.file, "a trace without any event, as its list of traceEvents is empty",
+                "profile one step or more: the profiler's schedule may have ended before its "
+                "active steps");
+  }
   if (trace.read == 0) {
     refuse_kind(trace.file, "JSON without a list of traceEvents",
                 "give the file that the profiler's export_chrome_trace writes");

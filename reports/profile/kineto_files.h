@@ -31,6 +31,9 @@ void refuse_by_first_bytes(std::string_view first, const std::string& file);
 /// K010 or K011, for a text that is no JSON from a byte on, or that `ends` there.
 [[noreturn]] void refuse_text(const TopLevel& top, const std::string& file, std::size_t position,
                               bool ends);
+/// K011, for the event that is read last: a kernel or step without a time.
+[[noreturn]] void refuse_event(const KinetoTrace& trace, const std::string& name,
+                               const std::string& key, const std::string& expected);
 /// K010 or K012, for JSON without anything that ran on a device.
 void refuse_other_traces(const TopLevel& top, const KinetoTrace& trace);
 

@@ -191,6 +191,18 @@ void add_what_is_missing(const ProfileInputs& in, const ProfileComparison& c, No
   }
 }
 
+void add_memory(const ProfileInputs& in, Notes& out) {
+  const MemoryReport& m = in.report.memory;
+  if (m.fits) return;
+  const bool host = m.peak_memory_bytes <= m.capacity_bytes;
+  out.push_back(fmt::format(
+      "the job ran, and the scenario does not fit: {} of {} {}; has the job more recomputation, "
+      "sharding or offload, or smaller micro-batches?",
+      human_bytes(host ? m.host_bytes : m.peak_memory_bytes),
+      human_bytes(host ? m.host_capacity_bytes : m.capacity_bytes),
+      host ? "of a host's memory" : "of a GPU"));
+}
+
 void add_profiler(const ProfileInputs& in, const ProfileComparison& c, Notes& out) {
   const MeasuredProfile& m = c.measured;
   if (in.trace.rank < 0 && c.world_size > 1) {
@@ -219,6 +231,7 @@ void add_profiler(const ProfileInputs& in, const ProfileComparison& c, Notes& ou
 std::vector<std::string> profile_notes(const ProfileInputs& in, const ProfileComparison& c) {
   Notes out;
   add_machine(in, c, out);
+  add_memory(in, out);
   add_kernels(in, c, out);
   add_messages(c, out);
   add_what_is_missing(in, c, out);

@@ -65,7 +65,12 @@ void read_peak_memory(RecordPart& measured, Measured& out) {
     if (!value || out.memory_bytes) continue;
     out.memory_bytes = *value * m.unit->bytes;
     out.memory_statistic = m.statistic;
-    out.memory_in_gb = m.unit->name == "gb" && !m.certain;
+    // nvidia-smi's own are known.
+    const bool printed = m.certain && m.statistic == MemoryStatistic::kDevice;
+    out.memory_taken = printed                ? ""
+                       : m.unit->name == "gb" ? "GB of 2^30 bytes"
+                       : m.unit->name == "mb" ? "MB of 2^20 bytes"
+                                              : "";
   }
 }
 

@@ -157,9 +157,11 @@ Measured measured_of(RecordPart& m, const PublishedRun& run) {
   if (!usual) usual = tflops;
   out.mfu = m.share("mfu"), out.hfu = m.share("hfu");
   out.half_squares = counts_half_squares(run);
-  out.out_of_memory = m.flag("oom").value_or(false);
-  out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu ||
-                    out.hardware_tflops_per_gpu || out.mfu || out.hfu;
+  out.says_oom = m.flag("oom").value_or(false);
+  const bool ran =
+      out.step_s || out.model_tflops_per_gpu || out.hardware_tflops_per_gpu || out.mfu || out.hfu;
+  out.out_of_memory = out.says_oom && !ran;
+  out.says_memory = out.says_oom || ran;
   // The source's own word on its times, or faster than its GPUs can be.
   if (mentions(run.flags, "memory only") || mentions(run.flags, "would exceed peak FLOP/s")) {
     out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = std::nullopt;
@@ -262,6 +264,8 @@ PublishedRun run_of(const Json& json) {
     out.profile = profile_of(*profile);
   out.measured = measured_of(measured, out);
   out.unread = unread_members(record);
+  if (out.measured.says_oom && !out.measured.out_of_memory)
+    out.unread.emplace_back("measured.oom (true beside the time or rate of a run, which counts)");
   return out;
 }
 

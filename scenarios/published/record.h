@@ -54,13 +54,15 @@ struct Measured {
   std::optional<double> model_tflops_per_gpu;     // without recomputed work
   std::optional<double> hardware_tflops_per_gpu;  // with it
   std::optional<double> mfu, hfu;                 // shares of the peak
-  bool half_squares = false;  // these rates count the half of attention that is not masked
-  bool out_of_memory = false;
-  bool says_memory = false;  // whether it fitted was published, or what only one that ran has
+  bool half_squares = false;   // these rates count the half of attention that is not masked
+  bool says_oom = false;       // as published
+  bool out_of_memory = false;  // and nothing that only one that ran has
+  bool says_memory = false;    // whether it fitted was published, or what only one that ran has
   std::optional<double> memory_bytes;
   MemoryStatistic memory_statistic = MemoryStatistic::kReserved;
   bool memory_of_last_rank = false;  // else of the fullest
-  bool memory_in_gb = false;         // 2^30 bytes or 10^9: the source does not say
+  /// Where the source does not say: "GB of 2^30 bytes".
+  std::string memory_taken;
 };
 
 struct PublishedRun {

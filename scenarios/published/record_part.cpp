@@ -147,8 +147,12 @@ std::optional<double> RecordPart::share(std::string_view key) {
     const auto value = parse_number<double>(percent.substr(0, percent.find_first_of(" %")));
     if (value && *value > 0 && *value <= 100) return *value / 100;
   }
+  constexpr double kLeastPercent = 2;
   const std::optional<double> found = amount(key);
-  return found && *found > 1 ? std::optional(*found / 100) : found;
+  if (!found || *found <= 1) return found;
+  if (*found > kLeastPercent) return *found / 100;
+  list_unusable(key, "share up to 1, and too little for a percentage");
+  return std::nullopt;
 }
 
 std::int64_t RecordPart::count(std::string_view key, std::int64_t absent) {

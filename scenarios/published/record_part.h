@@ -50,7 +50,8 @@ class RecordPart {
   /// A measured amount, above 0. A member that is none, nor a word for its absence, is listed in
   /// `unusable`.
   std::optional<double> amount(std::string_view key);
-  /// A share, or as many percent: no share of a peak is above 1.
+  /// A share, or as many percent: no share of a peak is above 1. Up to 2 it may be either, and is
+  /// listed in `unusable`.
   std::optional<double> share(std::string_view key);
   /// A whole number ("8,192" too) from 0 to kMostCounted, or V001; `absent` where there is none. A
   /// member that is no number, nor a word for its absence, is listed in `unusable`.

@@ -47,7 +47,8 @@ class ScenarioWriter {
     }
     if (std::string read = phrases_read(run); !read.empty()) assumed_.push_back(std::move(read));
     if (!attention_.told.empty()) assumed_.push_back(attention_.told);
-    if (run.measured.memory_in_gb) assumed_.emplace_back("measured memory: GB of 2^30 bytes");
+    if (const std::string& taken = run.measured.memory_taken; !taken.empty())
+      assumed_.push_back("measured memory: " + taken);
     for (const std::string& member : run.unread) assumed_.push_back("not read: " + member);
   }
 

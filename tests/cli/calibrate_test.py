@@ -262,8 +262,12 @@ class CalibrateGpus(CommandTest):
         self.assertNotIn("W009", result.err)
 
     def test_another_one_may_be_asked_for(self):
-        _, calibration = self.calibrated("NVIDIA H200", "--device", "h100-sxm")
+        result, calibration = self.calibrated("NVIDIA H200", "--device", "h100-sxm")
         self.assertEqual(calibration["device"], "h100-sxm")
+        self.assertIn("warning: W034: --device h100-sxm", result.err)
+        self.assertIn("which is h200-sxm", result.err)
+        for named in (["NVIDIA H200", "--device", "h200-sxm"], ["NVIDIA X1", "--device", "h200-sxm"]):
+            self.assertNotIn("W034", self.calibrated(*named)[0].err)
 
     def test_an_unknown_gpu_is_fitted_as_a_processor_and_says_so(self):
         result, calibration = self.calibrated("NVIDIA X1")

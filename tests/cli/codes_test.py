@@ -10,6 +10,7 @@ LLAMA_CPP = SOURCE / "scenarios/systems/llama-cpp-7b-q4_0.json"
 HEXGEN = SOURCE / "scenarios/systems/hexgen-asymmetric.json"
 MIXED = SOURCE / "scenarios/mixed/llama-3.1-8b-16xh100-16xa100.json"
 CALIBRATION = SOURCE / "reports/gpu/h100/calibration.json"
+OWN_RUN = SOURCE / "tests/docs/own-run.json"
 MATRIX_OF_NVLINKS = SOURCE / "tests/topologies/samples/a100-4-mesh.txt"
 
 # Of attention and state-space mixers in turn.
@@ -32,6 +33,19 @@ MEASURED = [
      "compute_alone_s": SPREAD, "compute_beside_s": SPREAD, "communication_alone_s": SPREAD,
      "communication_beside_s": SPREAD}]
 
+PRODUCT = {"op": "matmul", "pass": "forward", "layout": "nt", "batch": 1, "m": 4096, "n": 4096,
+           "k": 4096, "in": "bf16", "out": "bf16", "accumulate": False, "bias": False,
+           "weights": "plain"}
+
+
+def products_of_an_h100(*seconds):
+    """Of one product, measured so many times."""
+    rows = [{"kind": "run", "bench": "compute", "processor": "NVIDIA H100 80GB HBM3",
+             "quiet": "quiet"},
+            *({"kind": "kernel", "op": PRODUCT, "cpu_s": {"median": s}} for s in seconds)]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
 # What the folder holds that the commands run in.
 FILES = {
     "config.json": json.dumps({"model_type": "gpt2", "n_embd": 256, "n_layer": 4, "n_head": 8,
@@ -39,6 +53,10 @@ FILES = {
     "gpt2.json": json.dumps({"model": {"hf_config": "config.json"},
                              "workload": {"sequence_length": 128, "global_batch": 16},
                              "cluster": "hgx-h100"}),
+    "fast.jsonl": products_of_an_h100(1e-4),
+    "scattered.jsonl": products_of_an_h100(2.1e-4, 4e-4),
+    # Of no kernels.
+    "bare.json": json.dumps({"name": "bare", "raw_sha256": "", "date": "2026-01-02"}),
     "measured.jsonl": "".join(json.dumps(row) + "\n" for row in MEASURED),
     # Answers of 3 steps of 10 s each: of 500 a second more are under way than a fifth of 100,000.
     "slow.json": json.dumps({
@@ -171,6 +189,7 @@ CODES = [
     ("S159", 2, ["search", TINY],
      {**HYBRID, "model.experts": 4, "model.experts_per_token": 1, "model.moe_every": 2,
       "model.mtp_layers": 1}, ["--> model.mtp_layers (", "plait compare"]),
+    ("V004", 2, ["validate", OWN_RUN, OWN_RUN], {}, ["own-run.json", "would count twice"]),
     ("W002", 0, ["run", TINY], {"workload.global_batch": 16},
      ["--set workload.global_batch=16 changes nothing: it is what it was"]),
     ("W026", 0, ["search", TINY, "-L", "cluster.preset=hgx-h100,hgx-h200", "--price", "2",
@@ -196,6 +215,18 @@ CODES = [
      ["a NIC of 100 GB/s is faster than the PCIe", "cluster.device.pcie_bandwidth is 63.0 GB/s"]),
     ("W020", 0, ["serve", "slow.json"], {"model": "gpt-oss-20b", "serving.engine": {}, "serving.requests.count": 9},
      ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
+    ("W035", 0, ["run", "gpt2.json"], {"calibration": "bare.json"},
+     ["the calibration bare, 2026-01-02 has no ", "matmul.nt.bf16", "the data sheet of h100-sxm"]),
+    ("W035", 0, ["realrun", TINY, "--repeats", "1", "--warmup", "0", "--calibration", "bare.json"],
+     {"cluster": {"preset": "cpu-host", "devices_per_node": 2}, "strategy.tp": 1,
+      "model.layers": 2, "workload.sequence_length": 16},
+     ["the calibration bare, 2026-01-02 has no ", "matmul.nt"]),
+    ("W032", 0, ["calibrate", "fast.jsonl", "-o", "fit.json"], {},
+     ["1 of 1 kernels are faster than the dense peak of h100-sxm", "1374 TFLOP/s of 989"]),
+    ("W033", 0, ["calibrate", "scattered.jsonl", "-o", "fit.json"], {},
+     ["1 of 1 ops contradict each other", "0.00021 to 0.0004 s"]),
+    ("W034", 0, ["calibrate", "scattered.jsonl", "-o", "fit.json", "--device", "h200-sxm"], {},
+     ["--device h200-sxm", "which is h100-sxm"]),
     ("W030", 0, ["serve", "slow.json"], {"serving.engine.cuda_graphs": False, "serving.requests.count": 9},
      ["kernels are issued in no time"]),
     ("W031", 0, ["run", TINY], {"cluster.preset": "pcie-8", "strategy.offload.activations": "cpu"},

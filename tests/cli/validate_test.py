@@ -235,6 +235,21 @@ class Validate(CommandTest):
         self.assertIn('"cluster" is no object', refused)
         self.assertNotIn("without", refused)
 
+    def test_records_may_be_lines(self):
+        listed = [changed(1), changed(2, recompute="full")]
+        lines = self.file("lines.jsonl", "\n".join(["", *map(json.dumps, listed), "", ""]))
+        alone = self.file("one.jsonl", json.dumps(listed[0]))
+        for path, records in ((lines, listed), (alone, listed[:1])):
+            found = self.run_ok("validate", path, "--format", "json").json()
+            self.assertEqual(found["records"],
+                             [{**r, "file": path.stem} for r in self.validated(*records)["records"]])
+        told = plait("validate", self.file("cut.jsonl", json.dumps(listed[0]) + "\n{"))
+        self.assertEqual(told.code, 2, told.out)
+        self.assertRegex(told.err, r"error\[J005\][^$]*cut.jsonl:2")
+        third = self.file("part.jsonl", "\n".join([json.dumps(listed[0]), "", '{"id": "x"}']))
+        found = self.run_ok("validate", third, "--format", "json").json()
+        self.assertRegex(found["not_represented"][0]["reason"], "^V001 in line 3: ")
+
     def test_files_of_one_name_are_told_apart(self):
         for folder, time in (("one", 1.0), ("two", 2.0)):
             (self.folder / folder).mkdir()

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <random>
 
 #include "core/error.h"
+#include "core/sha256.h"
 #include "costmodel/costmodel.h"
 #include "costmodel/fit/calibrate.h"
 #include "costmodel/fit/linear.h"
 #include "costmodel/kernel_features.h"
+#include "model/op_json.h"
 #include "tests/costmodel/devices.h"
 
 namespace plait::calibration_fit_test {
@@ -232,6 +236,66 @@ TEST(Calibrate, TimesInAnotherUnitAreNamed) {
   EXPECT_EQ(said(1), "");
   EXPECT_EQ(said(1e3), "W028: 4 of 4 kernels t");
   EXPECT_EQ(said(1e-3), "W028: 4 of 4 kernels t");
+}
+
+/// What is said by a code, up to where numbers begin to differ.
+std::vector<std::string> said_by(const std::string& code, const std::vector<Row>& rows,
+                                 const Device& gpu) {
+  std::vector<std::string> out = calibrate(rows, "box", "hash", &gpu).warnings;
+  std::erase_if(out, [&](const std::string& w) { return !w.starts_with(code); });
+  return out;
+}
+
+/// Products of m rows at so many times the peak of an H100.
+std::vector<Row> products_at(double share) {
+  std::vector<Row> rows = {some_run()};
+  for (const std::int64_t m : {1024, 2048, 4096, 8192}) {
+    const MatMul op{.m = m, .n = 8192, .k = 8192};
+    const double work = 2.0 * static_cast<double>(m) * 8192 * 8192;
+    rows.push_back(timed(op, work / (share * h100().peak_bf16.value)));
+  }
+  return rows;
+}
+
+TEST(Calibrate, ProductsFasterThanThePeakAreNamed) {
+  EXPECT_TRUE(said_by("W032", products_at(0.9), h100()).empty());
+  const auto said = said_by("W032", products_at(1.1), h100());
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(said[0].starts_with("W032: 4 of 4 kernels are faster than the dense peak of"))
+      << said[0];
+}
+
+TEST(Calibrate, MeasurementsOfOneOpThatContradictEachOtherAreNamed) {
+  std::vector<Row> rows = products_at(0.5);
+  KernelRow again = std::get<KernelRow>(rows[1]);
+  again.cpu.median *= 1.4, again.round = 1;
+  rows.emplace_back(again);
+  EXPECT_TRUE(said_by("W033", rows, h100()).empty());
+  again.cpu.median *= 1.4;
+  rows.emplace_back(again);
+  const auto said = said_by("W033", rows, h100());
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(said[0].starts_with("W033: measurements of 1 of 4 ops contradict")) << said[0];
+}
+
+/// All are as the data sheet says but those that are fitted, four times as fast: the smaller hashes
+/// are judged, three of ten.
+TEST(Calibrate, AFitThatIsFurtherOffThanTheDataSheetIsNamed) {
+  std::map<std::string, MatMul> ops;
+  for (std::int64_t m = 256; m <= 8192; m += 256) {
+    const MatMul op{.m = m, .n = 4096, .k = 4096};
+    ops[sha256(to_json(Compute(op)))] = op;
+  }
+  const auto judged = static_cast<std::ptrdiff_t>(0.3 * static_cast<double>(ops.size()));
+  std::vector<Row> rows = {some_run()};
+  for (auto op = ops.begin(); op != ops.end(); ++op) {
+    const double sheet = CostModel{}.compute(op->second, h100()).total().value;
+    rows.push_back(timed(op->second, std::distance(ops.begin(), op) < judged ? sheet : sheet / 4));
+  }
+  const auto said = said_by("W033", rows, h100());
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(said[0].starts_with("W033: by the rows that were not fitted")) << said[0];
+  EXPECT_NE(said[0].find("0.0 % without"), std::string::npos) << said[0];
 }
 
 std::string code_of(const std::vector<Row>& rows) {

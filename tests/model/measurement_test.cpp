@@ -88,6 +88,15 @@ TEST(Measurement, AFileIsItsWholeLines) {
   EXPECT_EQ(parse_rows(text + R"({"kind":"ker)", "raw").size(), std::variant_size_v<Row>);
 }
 
+TEST(Measurement, BlankLinesSayNothing) {
+  const std::string text = file_of(one_of_each());
+  const std::size_t second = text.find('\n') + 1;
+  for (const std::string& blank : {text + "\n", text + " \r\n", "\n" + text,
+                                   text.substr(0, second) + "\n" + text.substr(second)}) {
+    EXPECT_EQ(parse_rows(blank, "raw").size(), std::variant_size_v<Row>);
+  }
+}
+
 InputError::Text row_refusal(const std::string& text) {
   try {
     parse_rows(text, "raw.jsonl");
@@ -118,6 +127,17 @@ TEST(Measurement, ErrorsNameTheLine) {
                                "\n")
                 .code,
             "F001");
+}
+
+TEST(Measurement, AKernelTakesTime) {
+  const std::string row =
+      R"({"kind":"kernel","op":{"op":"fill","elements":8,"dtype":"fp32"},"cpu_s":{"median":)";
+  const std::string run = R"({"kind":"run","bench":"compute","processor":"x","quiet":"quiet"})";
+  EXPECT_EQ(parse_rows(run + "\n" + row + "1e-9}}\n", "raw").size(), 2U);
+  const InputError::Text told = row_refusal(run + "\n\n" + row + "0}}\n");
+  EXPECT_EQ(told.code, "U004");
+  EXPECT_EQ(told.where.line, 3);
+  EXPECT_EQ(told.expected, "a time above 0");
 }
 
 TEST(Measurement, AFileBeginsWithItsRun) {

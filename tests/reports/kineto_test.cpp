@@ -170,9 +170,28 @@ TEST_F(Kineto, OtherFilesAreNamed) {
   EXPECT_EQ(refusal(R"({"model": "llama", "workload": {}})"), "K010: the file holds a scenario");
   EXPECT_EQ(refusal(R"({"schema": "1.1.1-chakra.0.0.4", "nodes": []})"),
             "K010: the file holds an execution trace, which has no times of kernels");
+  EXPECT_EQ(refusal(R"({"traceEvents": []})"),
+            "K010: the file holds a trace without any event, as its list of traceEvents is empty");
   EXPECT_EQ(refusal("{}"), "K010: the file holds JSON without a list of traceEvents");
   EXPECT_EQ(refusal(R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op"}]})"),
             "K012: 1 events, and none of them ran on a GPU");
+}
+
+TEST_F(Kineto, KernelsAndStepsWithoutATimeAreNamed) {
+  const auto with = [](const std::string& times, const char* category = "kernel") {
+    return R"({"traceEvents": [{"ph": "M"}, {"ph": "X", "cat": ")" + std::string(category) +
+           R"(", "name": "k", )" + times + "}]}";
+  };
+  const std::string start = R"(K011: event 2 ("k") has no time in "ts")",
+                    duration = R"(K011: event 2 ("k") has no time in "dur")";
+  EXPECT_EQ(refusal(with(R"("ts": "12", "dur": 3)")), start);
+  EXPECT_EQ(refusal(with(R"("ts": null, "dur": 3)")), start);
+  EXPECT_EQ(refusal(with(R"("ts": 12, "dur": -3)")), duration);
+  EXPECT_EQ(refusal(with(R"("ts": 12, "dur": "3")")), duration);
+  EXPECT_EQ(refusal(with(R"("ts": 12)")), duration);
+  // Operators and calls of the runtime may be cut at the end of a profile.
+  EXPECT_EQ(refusal(with(R"("ts": 12, "dur": -3)", "cpu_op")),
+            "K012: 2 events, and none of them ran on a GPU");
 }
 
 /// Whatever becomes of some bytes, the trace is read or refused.

@@ -125,6 +125,14 @@ TEST(ProfileComparison, AnotherWorldIsANote) {
   EXPECT_TRUE(says(Compared()(t.trace), "the run had 64 ranks, the scenario has 4"));
 }
 
+TEST(ProfileComparison, AJobThatRanAndDoesNotFitIsANote) {
+  Compared compared;
+  EXPECT_FALSE(says(compared(recorded().trace), "does not fit"));
+  MemoryReport& memory = compared.report.memory;
+  memory.fits = false, memory.peak_memory_bytes = 2 * memory.capacity_bytes + 1;
+  EXPECT_TRUE(says(compared(recorded().trace), "the job ran, and the scenario does not fit: "));
+}
+
 TEST(ProfileComparison, AnotherGpuIsANote) {
   Compared compared;
   MadeUpTrace t = recorded();

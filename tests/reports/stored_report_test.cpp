@@ -14,6 +14,7 @@ namespace plait::stored_report_test {
 Report whole() {
   Report r = MadeUp().report();
   r.placement = "tp, dp, pp";
+  r.calibration = "box, 2026-01-02T03:04:05Z";
   r.mesh[Axis::kTp] = 2, r.mesh[Axis::kEtp] = 4;
   r.stage_tp = {4, 2};
   r.price_per_step = 0.25, r.price_per_billion_tokens = 68.4;

@@ -80,6 +80,49 @@ TEST(PublishedMembers, OfTwoMemoriesTheExactOneCounts) {
 }
 
 // Qwen3 32B: 64 layers of 5,120, 64 heads; 5120 / 64 is 80.
+TEST(PublishedMembers, UnitsOfMemoryThatAreTakenAreListed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"peak_memory_allocated_gb", "measured memory: GB of 2^30 bytes"},
+      {"peak_memory_reserved_mb", "measured memory: MB of 2^20 bytes"},
+      {"peak_memory_allocated_gib", ""},
+      {"peak_memory_gb_nvidia_smi", ""}};
+  for (const auto& [member, told] : cases) {
+    json record = published_sample();
+    record["measured"] = {{"iteration_time_s", 1}, {member, 40}};
+    std::vector<std::string> all = scenario_of(run_of(record)).assumed;
+    std::erase_if(all, [](const std::string& a) { return !a.starts_with("measured memory"); });
+    EXPECT_EQ(all, *told == 0 ? std::vector<std::string>{} : std::vector<std::string>{told})
+        << member;
+  }
+}
+
+/// One that has a time did run.
+TEST(PublishedMembers, OfATimeAndNoMemoryLeftTheTimeCounts) {
+  json record = published_sample();
+  record["measured"] = {{"iteration_time_s", 1}, {"oom", true}};
+  EXPECT_FALSE(run_of(record).measured.out_of_memory);
+  EXPECT_EQ(unread(record),
+            std::vector<std::string>{
+                "measured.oom (true beside the time or rate of a run, which counts)"});
+  record["measured"] = {{"oom", true}};
+  EXPECT_TRUE(run_of(record).measured.out_of_memory);
+  EXPECT_TRUE(unread(record).empty());
+}
+
+TEST(PublishedMembers, ASharePerhapsInPercentIsNotCounted) {
+  json record = published_sample();
+  record["measured"] = {{"mfu", 1.3}};
+  EXPECT_FALSE(run_of(record).measured.mfu);
+  EXPECT_EQ(unread(record),
+            std::vector<std::string>{"measured.mfu (1.3 is no share up to 1, and too "
+                                     "little for a percentage)"});
+  for (const auto& [value, share] :
+       {std::pair(json(1), 1.0), std::pair(json("1.3 %"), 0.013), std::pair(json(2.5), 0.025)}) {
+    record["measured"] = {{"mfu", value}};
+    EXPECT_DOUBLE_EQ(run_of(record).measured.mfu.value(), share);
+  }
+}
+
 TEST(PublishedMembers, HeadsThatAreNotSaidAreThoseOfThePresetWithTheSameSizes) {
   json record = published_sample();
   record["parallel"] = {{"dp", 16}};
