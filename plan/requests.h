@@ -46,8 +46,8 @@ struct Load {
 
 /// Whose kernels a step runs on: vLLM's; TensorRT-LLM's, which fuses element-wise work
 /// (ServingPrecision::fused_elementwise) and reduces small buffers by a kernel of its own; or
-/// llama.cpp's, priced as vLLM's but for those of experts (ServingPrecision::fused_experts), which
-/// leaves less of a device's memory free.
+/// llama.cpp's, priced as vLLM's but for those of experts (ServingPrecision::fused_experts) and for
+/// reductions, which NCCL does, and which leaves less of a device's memory free.
 enum class ServingEngine : std::uint8_t { kVllm, kTensorRtLlm, kLlamaCpp };
 
 /// What has to be free before a waiting request is admitted: blocks for what the step computes of

@@ -24,6 +24,22 @@ struct Replicas {
   std::optional<double> slowest = {};  // of the devices of one, where the scenario does not say
 };
 
+/// What the kernels of an engine are unlike others' in.
+struct EngineKernels {
+  bool fused_elementwise, fused_experts;  // ServingPrecision
+  bool as_geforce;                        // multiply_as_geforce
+  EngineReduce small_sums;                // unless it is told to use NCCL
+};
+EngineKernels kernels_of(ServingEngine engine) {
+  switch (engine) {
+    case ServingEngine::kVllm: return {false, true, false, EngineReduce::kVllm};
+    case ServingEngine::kTensorRtLlm: return {true, true, false, EngineReduce::kTensorRtLlm};
+    // Its --split-mode tensor reduces by NCCL (docs/multi-gpu.md at 5815cb84, "With NCCL").
+    case ServingEngine::kLlamaCpp: return {false, false, true, EngineReduce::kNone};
+  }
+  return {};
+}
+
 ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   ServedModel served;
   const EngineLimits& limits = replicas.limits;
@@ -33,11 +49,10 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   served.cluster = s.cluster;
   served.costs = costs_of(s);
   if (replicas.slowest) served.costs.slowest = *replicas.slowest;
-  const bool vllm = limits.engine != ServingEngine::kTensorRtLlm;
-  served.precision.fused_elementwise = !vllm;
-  const bool llama_cpp = limits.engine == ServingEngine::kLlamaCpp;
-  served.precision.fused_experts = !llama_cpp;
-  if (llama_cpp) multiply_as_geforce(served.cluster);
+  const EngineKernels engine = kernels_of(limits.engine);
+  served.precision.fused_elementwise = engine.fused_elementwise;
+  served.precision.fused_experts = engine.fused_experts;
+  if (engine.as_geforce) multiply_as_geforce(served.cluster);
   if (s.serving->expert_parallel) {
     served.layout.experts = ExpertSharing::kDealt;
   } else if (s.serving->divide_experts && s.model.experts > 0) {
@@ -45,9 +60,7 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   }
   served.layout.row_split = s.serving->layers.split == LayerSplit::kRow;
   served.costs.one_peer_at_a_time = served.layout.row_split;
-  if (limits.own_all_reduce) {
-    served.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
-  }
+  if (limits.own_all_reduce) served.costs.engine_all_reduce = engine.small_sums;
   served.placement = replicas.placement;
   served.graphs = limits.graphs;
   const LayerRule& rule = s.serving->layers;

@@ -27,19 +27,20 @@ LinearLayers layers_of(std::string_view weights, std::string_view products, cons
 
 void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, const Device& device,
                         Serving& out, std::vector<std::string>& warnings) {
-  const bool vllms = out.limits.engine != ServingEngine::kLlamaCpp;
-  if (vllms && checkpoint.fp8_cache && serving.find("kv_cache") == nullptr) {
+  const bool reads_checkpoints = out.limits.engine != ServingEngine::kLlamaCpp;
+  if (reads_checkpoints && checkpoint.fp8_cache && serving.find("kv_cache") == nullptr) {
     out.precision.kv_cache = DType::kFp8;
   }
   for (const char* key : {"weights", "expert_weights", "products", "expert_products"}) {
     if (serving.find(key) != nullptr) return;
   }
-  const CheckpointFormat* format = vllms ? format_in_config(checkpoint) : nullptr;
+  const CheckpointFormat* format = reads_checkpoints ? format_in_config(checkpoint) : nullptr;
   if (format == nullptr) {
     warnings.push_back(fmt::format(
         "W002: model.hf_config: ignored quantization_config, {}: set serving.weights",
-        vllms ? fmt::format("whose quant_method \"{}\" has no format here", checkpoint.method)
-              : "which is of another engine's checkpoint"));
+        reads_checkpoints
+            ? fmt::format("whose quant_method \"{}\" has no format here", checkpoint.method)
+            : "which is of another engine's checkpoint"));
     return;
   }
   const LinearLayers all = layers_of(format->weights, format->products, device);

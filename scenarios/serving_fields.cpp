@@ -121,13 +121,13 @@ const Table<EngineLimits>& engine_table() {
                                        {"llama_cpp", ServingEngine::kLlamaCpp}}},
                 "Whose kernels steps run on. tensorrt_llm: residual sums, norms and casts to fp8 "
                 "are part of the kernel before them, and small all-reduces are its own. llama_cpp: "
-                "as vLLM's, but for gpu_memory_utilization, and kernels.qkv is eager where it is "
-                "not written.")
+                "as vLLM's, but for gpu_memory_utilization and all-reduces, which NCCL does, and "
+                "kernels.qkv is eager where it is not written.")
               .otherwise("vllm; llama_cpp where layers.deal is gpu_layers"),
           field("cuda_graphs", &E::graphs, Flag{},
                 "Steps that only generate are padded to captured sizes, and issued by one launch."),
           field("custom_all_reduce", &E::own_all_reduce, Flag{},
-                "Small all-reduces by the engine's own kernels on NVLink."),
+                "Small all-reduces by the engine's own kernels on NVLink, if it has some."),
           field("step_overhead", &E::step_overhead, Sourced{Amount<Seconds>{.max = 10}},
                 "What the host does between two steps of a sequence: scheduling, inputs. Of "
                 "llama.cpp nothing where it is not written."),

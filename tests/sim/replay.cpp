@@ -39,7 +39,7 @@ bool alike(const Transfer& a, const Transfer& b) {
   return a.direction == b.direction && a.peer == b.peer && a.range.elements == b.range.elements;
 }
 
-struct Member {
+struct ReplayedMember {
   std::vector<RepeatedRounds> rounds;
   std::size_t at = 0;       // in rounds
   std::int32_t repeat = 0;  // of it
@@ -85,7 +85,7 @@ class Replayer::Engine {
         end_transfer(channels_[c].receiver);
       }
     }
-    for (const Member& m : members_) {
+    for (const ReplayedMember& m : members_) {
       PLAIT_CHECK(m.at == m.rounds.size(), "a collective that does not end");
     }
     return std::move(out_);
@@ -110,7 +110,7 @@ class Replayer::Engine {
     };
     const auto collective = static_cast<std::uint32_t>(added_++);
     for (std::int64_t i = 0; i < n; ++i) {
-      Member m;
+      ReplayedMember m;
       m.collective = collective;
       const std::vector<Round> rounds = rounds_of(c.arrangement, c.kind, n, i, c.bytes.value);
       const auto all = static_cast<std::int64_t>(rounds.size());
@@ -153,7 +153,7 @@ class Replayer::Engine {
 
   // ---- members
   void rest(std::uint32_t m) {
-    Member& member = members_[m];
+    ReplayedMember& member = members_[m];
     if (member.at == member.rounds.size()) {
       SimTime& end = out_.end[member.collective];
       end = std::max(end, now_);
@@ -164,7 +164,7 @@ class Replayer::Engine {
     events_.push(now_ + rest, {ReplayDue::kRound, m, 0});
   }
   void begin_round(std::uint32_t m) {
-    Member& member = members_[m];
+    ReplayedMember& member = members_[m];
     const RepeatedRounds& rounds = member.rounds[member.at];
     member.open = static_cast<std::int32_t>(rounds.ends.size());
     for (const End& e : rounds.ends) begin_end(e);
@@ -193,7 +193,7 @@ class Replayer::Engine {
     flows_.start(now_, e.id, c.uses, c.rate, to_sim_time(Seconds(seconds)));
   }
   void end_transfer(std::uint32_t m) {
-    Member& member = members_[m];
+    ReplayedMember& member = members_[m];
     if (--member.open > 0) return;
     if (++member.repeat == member.rounds[member.at].times) member.repeat = 0, ++member.at;
     rest(m);
@@ -202,7 +202,7 @@ class Replayer::Engine {
   const Network& network_;
   ReplayOptions options_;
   std::vector<Channel> channels_;
-  std::vector<Member> members_;
+  std::vector<ReplayedMember> members_;
   FlowNetwork flows_;
   RadixHeap<ReplayEvent> events_;
   SimTime now_ = 0;
