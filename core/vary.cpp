@@ -111,7 +111,11 @@ std::string label_of(const Assignments& sets) {
 
 std::string set_options(const Assignments& sets) {
   std::vector<std::string> out;
-  for (const Override& set : sets) out.push_back(fmt::format("--set {}={}", set.path, set.value));
+  for (const Override& set : sets) {
+    // A shell takes quotation marks away, and an object in braces apart.
+    const char* mark = set.value.find('"') != std::string::npos ? "'" : "";
+    out.push_back(fmt::format("--set {}={}{}{}", set.path, mark, set.value, mark));
+  }
   return fmt::format("{}", fmt::join(out, " "));
 }
 

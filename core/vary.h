@@ -32,7 +32,7 @@ std::string short_name(const Override& set);
 /// "prefill.tp=4 decode.tp=8".
 std::string label_of(const Assignments& sets);
 
-/// "--set strategy.tp=8 --set ..."
+/// "--set strategy.tp=8 --set ...", as a shell takes it.
 std::string set_options(const Assignments& sets);
 
 /// These, with a field before those inside of it ("cluster" before "cluster.nodes"), which it

@@ -69,6 +69,11 @@ TEST(Vary, LabelsSayOneWordMoreOfFieldsThatEndAlike) {
   EXPECT_EQ(label_of({{"tp", "4"}, {"decode.tp", "8"}}), "tp=4 decode.tp=8");
 }
 
+TEST(Vary, OptionsAreWhatAShellTakesApartAgain) {
+  EXPECT_EQ(set_options({{"strategy.tp", "8"}, {"strategy.offload", R"({"optimizer":"cpu"})"}}),
+            R"(--set strategy.tp=8 --set strategy.offload='{"optimizer":"cpu"}')");
+}
+
 TEST(Vary, AnAssignmentSplitsAtTheFirstEqualsSign) {
   EXPECT_EQ(split_assignment("a.b=c=d"), (Override{"a.b", "c=d"}));
   EXPECT_EQ(split_assignment("a=").value, "");
