@@ -118,8 +118,7 @@ FitQuality quality_of(const std::string& name, const KernelFit& fit, const Kerne
 constexpr double kFarOff = 20;
 
 /// W028 where rows are as if in another unit.
-void doubt_units(const std::vector<Row>& rows, const Device& gpu,
-                 std::vector<std::string>& warnings) {
+void doubt_units(const std::vector<Row>& rows, const Device& gpu, Warnings& warnings) {
   std::int64_t kernels = 0, doubted = 0;
   std::string first;
   for (const Row& row : rows) {
@@ -134,10 +133,11 @@ void doubt_units(const std::vector<Row>& rows, const Device& gpu,
                           sheet, to_json(kernel->op));
   }
   if (doubted == 0) return;
-  warnings.push_back(fmt::format(
-      "W028: {} of {} kernels took more than {} times as long as by the data sheet of {}, or as "
-      "short: in another unit? cpu_s is in seconds; the first: {}",
-      doubted, kernels, kFarOff, gpu.name, first));
+  warnings.push_back(
+      {"W028",
+       fmt::format("{} of {} kernels took more than {} times as long as by the data sheet of {}, "
+                   "or as short: in another unit? cpu_s is in seconds; the first: {}",
+                   doubted, kernels, kFarOff, gpu.name, first)});
 }
 
 }  // namespace
@@ -168,10 +168,10 @@ void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationRes
   }
   if (unjudged.empty()) return;
   const std::string all = fmt::format("{}", fmt::join(unjudged, ", "));
-  result.warnings.push_back(
-      unjudged.size() == 1
-          ? fmt::format("W004: {} has no row to be judged by", all)
-          : fmt::format("W004: {} classes have no row to be judged by: {}", unjudged.size(), all));
+  result.warnings.push_back({"W004", unjudged.size() == 1
+                                         ? fmt::format("{} has no row to be judged by", all)
+                                         : fmt::format("{} classes have no row to be judged by: {}",
+                                                       unjudged.size(), all)});
 }
 
 }  // namespace plait

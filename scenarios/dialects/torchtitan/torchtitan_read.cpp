@@ -110,10 +110,9 @@ class Reading {
       entries_.unsupported(*recipe, "weights' gradients in more than 8 bits");
     const bool rows = scales == "rowwise";
     if (rows && mixes_) {
-      out_.warnings.push_back(fmt::format(
-          "W008: {} rowwise (line {}) is read as tensorwise: scales of rows are not planned beside "
-          "experts",
-          recipe->path, recipe->line));
+      out_.warnings.push_back({"W008", fmt::format("{} rowwise (line {}) is read as tensorwise: "
+                                                   "scales of rows are not planned beside experts",
+                                                   recipe->path, recipe->line)});
     }
     give(recipe, "workload.precision.scales", rows && !mixes_ ? R"("row")" : R"("tensor")");
     // torchtitan/components/quantization/float8.py, Float8LinearConverter.
@@ -142,9 +141,10 @@ class Reading {
       entries_.unsupported(*converters, "products of experts alone in 8 bits");
     const bool old_name = find("float8.moe_fqns_prototype") != nullptr;
     if (linear && mixes_ && !experts && !old_name) {
-      out_.warnings.emplace_back(
-          "W008: products of experts are read in 8 bits too, as those of linear layers: torchtitan "
-          "has them in 16 unless quantize.grouped_mm.float8 converts them");
+      out_.warnings.push_back(
+          {"W008",
+           "products of experts are read in 8 bits too, as those of linear layers: torchtitan has "
+           "them in 16 unless quantize.grouped_mm.float8 converts them"});
     }
     return linear;
   }
@@ -284,9 +284,10 @@ class Reading {
   void optimizer() {
     const ConfigEntry* name = find("optimizer.name");
     if (name == nullptr || lower_case(name->text).starts_with("adam")) return;
-    out_.warnings.push_back(fmt::format(
-        "W008: the optimizer {} (line {}) is read as Adam, with two moments of each weight",
-        name->text, name->line));
+    out_.warnings.push_back(
+        {"W008",
+         fmt::format("the optimizer {} (line {}) is read as Adam, with two moments of each weight",
+                     name->text, name->line)});
   }
 
   void recompute() {

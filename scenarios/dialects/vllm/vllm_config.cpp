@@ -36,7 +36,7 @@ bool is_config(const std::string& text) {
 }
 
 std::vector<ShellWord> words_of_config(const std::string& text, const std::string& file,
-                                       std::vector<std::string>& warnings) {
+                                       Warnings& warnings) {
   const ConfigEntries entries = read_yaml_map(text, file);
   std::vector<ShellWord> out;
   std::vector<std::string> unread;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/shell/shell_words.h"
 
 namespace plait::vllm {
@@ -15,6 +16,6 @@ bool is_config(const std::string& text);
 /// keys, "--speculative-config.method=ngram". Throws what read_yaml_map throws. `warnings` gets
 /// W007 for keys with a list or without a value.
 std::vector<ShellWord> words_of_config(const std::string& text, const std::string& file,
-                                       std::vector<std::string>& warnings);
+                                       Warnings& warnings);
 
 }  // namespace plait::vllm
