@@ -74,7 +74,7 @@ int run(const CalibrateOptions& options) {
     all += text;
   }
   const auto& first = std::get<RunRow>(rows.front());
-  std::vector<std::string> warnings;
+  Warnings warnings;
   const std::optional<Device> gpu = measured_gpu(rows, options.device, warnings);
   warn_of_hosts(rows, warnings);
   ProgressLine progress("fitting");

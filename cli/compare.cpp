@@ -152,7 +152,7 @@ std::vector<ComparedRow> evaluate_all(const std::vector<ComparedTask>& tasks, in
   return out;
 }
 
-std::vector<std::string> warnings_of(const std::vector<ComparedScenario>& candidates) {
+Warnings warnings_of(const std::vector<ComparedScenario>& candidates) {
   std::vector<RowWarnings> rows;
   for (const ComparedScenario& c : candidates) {
     if (c.report) rows.push_back({c.label, c.report->run.warnings});
@@ -161,8 +161,7 @@ std::vector<std::string> warnings_of(const std::vector<ComparedScenario>& candid
 }
 
 /// Of a result only a scenario could be predicted otherwise.
-std::vector<std::string> warnings_of_results(const CompareOptions& o,
-                                             const std::vector<Source>& sources) {
+Warnings warnings_of_results(const CompareOptions& o, const std::vector<Source>& sources) {
   std::vector<std::string> options, files;
   if (!o.sets.empty()) options.emplace_back("--set");
   if (!o.variations.empty()) options.emplace_back("-L");
@@ -171,8 +170,8 @@ std::vector<std::string> warnings_of_results(const CompareOptions& o,
     if (source.stored) files.push_back(source.file.file);
   }
   if (options.empty() || files.empty()) return {};
-  return {fmt::format("W002: results stand as they are, whatever {} says: {}",
-                      fmt::join(options, " or "), fmt::join(files, ", "))};
+  return {{"W002", fmt::format("results stand as they are, whatever {} says: {}",
+                               fmt::join(options, " or "), fmt::join(files, ", "))}};
 }
 
 std::string rendered(const std::vector<ComparedScenario>& candidates, const OutputOptions& output) {

@@ -123,9 +123,9 @@ Scenario with_room(Scenario scenario, const std::string& text, const ExportOptio
   overrides.push_back({"serving.engine.max_num_seqs", std::to_string(most)});
   Scenario out = parse_scenario(text, input_name(options.scenario.file), overrides);
   out.warnings.push_back(
-      fmt::format("W011: the cache has room for {} sequences of {} tokens at a time, not for "
-                  "serving.engine.max_num_seqs = {}: {} are exported",
-                  most, scenario.serving->limits.max_context, asked, most));
+      {"W011", fmt::format("the cache has room for {} sequences of {} tokens at a time, not for "
+                           "serving.engine.max_num_seqs = {}: {} are exported",
+                           most, scenario.serving->limits.max_context, asked, most)});
   return out;
 }
 

@@ -32,7 +32,7 @@ int run_import(const DialectOptions& options) {
   }
   const std::string folder = std::filesystem::path(options.output.file).parent_path().string();
   print_warnings(imported.warnings);  // in front of an error, which may be due to what is not read
-  std::vector<std::string> warnings;
+  Warnings warnings;
   const std::string json = scenario_json(imported, file, base, folder, &warnings);
   print_warnings(warnings);
   print_result(options.output, json);

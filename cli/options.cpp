@@ -207,8 +207,10 @@ void refuse_all_rows() {
                     .cure = "the table says why: change the scenario, or the values of -L"});
 }
 
-void print_warnings(const std::vector<std::string>& warnings) {
-  for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", printable(w).c_str());
+void print_warnings(const Warnings& warnings) {
+  for (const Warning& w : warnings) {
+    std::fprintf(stderr, "warning: %s\n", printable(printed(w)).c_str());
+  }
 }
 
 }  // namespace plait

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "core/warning.h"
 #include "reports/terminal.h"
 #include "scenarios/scenario.h"
 
@@ -63,6 +64,6 @@ void refuse_rows_of_serving(const std::vector<std::string>& reasons);
 /// Throws InputError G009 after a table in which each row says why it cannot be planned.
 [[noreturn]] void refuse_all_rows();
 /// "warning: ..." on standard error.
-void print_warnings(const std::vector<std::string>& warnings);
+void print_warnings(const Warnings& warnings);
 
 }  // namespace plait

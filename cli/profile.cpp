@@ -100,9 +100,9 @@ void save_measurements(const std::string& file, const std::vector<Row>& rows) {
       rows, [](const Row& row) { return std::holds_alternative<KernelRow>(row); });
   if (shapes) return;
   print_warnings(
-      {fmt::format("W017: the trace has no shapes of products, so {} has nothing that "
-                   "plait calibrate fits: record it with record_shapes=True",
-                   file)});
+      {{"W017", fmt::format("the trace has no shapes of products, so {} has nothing that plait "
+                            "calibrate fits: record it with record_shapes=True",
+                            file)}});
 }
 
 int profile(const ProfileOptions& options, const std::string& command_line) {

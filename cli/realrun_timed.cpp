@@ -181,8 +181,7 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   if (options.kernels == "timed") run.measure.timed_compute_s = compute_times(run);
   require_feasible(run, options);
   if (run.costs.calibration != nullptr) run.calibration = told_as(*run.costs.calibration);
-  for (std::string& doubt : doubts_of_kernels(run.plan, run.scenario.cluster, run.costs))
-    run.scenario.warnings.push_back(std::move(doubt));
+  append(run.scenario.warnings, doubts_of_kernels(run.plan, run.scenario.cluster, run.costs));
   if (options.on_gpu() && run.calibration.empty()) run.calibration = "the device's data sheet";
   run.predicted = prediction_of(run, options);
   return run;

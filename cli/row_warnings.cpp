@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace plait {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t kNamed = 3;
 
 struct SharedWarning {
-  std::string text;
+  Warning warning;
   std::vector<std::string> labels;
 };
 
@@ -25,18 +26,22 @@ std::string labels_text(std::vector<std::string> labels) {
 
 }  // namespace
 
-std::vector<std::string> warnings_of_rows(const std::vector<RowWarnings>& rows) {
+Warnings warnings_of_rows(const std::vector<RowWarnings>& rows) {
   std::vector<SharedWarning> found;
   for (const RowWarnings& row : rows) {
-    for (const std::string& text : row.warnings) {
-      auto at = std::ranges::find(found, text, &SharedWarning::text);
-      if (at == found.end()) at = found.insert(found.end(), {text, {}});
+    for (const Warning& warning : row.warnings) {
+      const auto is_same = [line = printed(warning)](const SharedWarning& other) {
+        return printed(other.warning) == line;
+      };
+      auto at = std::ranges::find_if(found, is_same);
+      if (at == found.end()) at = found.insert(found.end(), {warning, {}});
       at->labels.push_back(row.label);
     }
   }
-  std::vector<std::string> out;
-  for (const SharedWarning& w : found) {
-    out.push_back(w.labels.size() == rows.size() ? w.text : w.text + labels_text(w.labels));
+  Warnings out;
+  for (SharedWarning& w : found) {
+    if (w.labels.size() < rows.size()) w.warning.text += labels_text(w.labels);
+    out.push_back(std::move(w.warning));
   }
   return out;
 }

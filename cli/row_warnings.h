@@ -4,16 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
+
 namespace plait {
 
 /// Of a row that was predicted.
 struct RowWarnings {
   std::string label;
-  std::vector<std::string> warnings;
+  Warnings warnings;
 };
 
 /// In the order in which they come first; "W001: ... [tp=1, tp=2 and 4 more]", or without labels
 /// where all rows have it.
-std::vector<std::string> warnings_of_rows(const std::vector<RowWarnings>& rows);
+Warnings warnings_of_rows(const std::vector<RowWarnings>& rows);
 
 }  // namespace plait

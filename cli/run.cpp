@@ -61,8 +61,9 @@ constexpr std::int64_t kLargeTrace = 200'000'000;  // bytes
 
 void warn_of_size(std::int64_t bytes) {
   if (bytes < kLargeTrace) return;
-  print_warnings({fmt::format("W012: the trace has about {}: --trace-ranks 0 writes one rank alone",
-                              human_bytes(bytes))});
+  print_warnings(
+      {{"W012", fmt::format("the trace has about {}: --trace-ranks 0 writes one rank alone",
+                            human_bytes(bytes))}});
 }
 
 void save_trace(const RunCommandOptions& options, const Prediction& p) {
@@ -88,10 +89,9 @@ void save_page(const RunCommandOptions& options, const Scenario& scenario, const
 }
 
 /// Whether W001 says it of the field, or of the object that it is in.
-bool is_told(const std::vector<std::string>& warnings, const std::string& path) {
-  return std::ranges::any_of(warnings, [&path](const std::string& w) {
-    const std::string field = w.substr(0, w.find(" has no effect"));
-    return ("W001: " + path + ".").starts_with(field + ".");
+bool is_told(const Warnings& warnings, const std::string& path) {
+  return std::ranges::any_of(warnings, [&path](const Warning& w) {
+    return w.code == "W001" && (path + ".").starts_with(w.path + ".");
   });
 }
 
@@ -114,8 +114,9 @@ void warn_of_idle_sets(const RunCommandOptions& options, const ScenarioText& tex
     if (i >= options.scenario.sets.size()) continue;
     if (is_told(out.report.run.warnings, canonical_path(sets[i].path))) continue;
     out.report.run.warnings.push_back(
-        fmt::format("W002: --set {} changes nothing{}", options.scenario.sets[i],
-                    is_what_it_was(text, sets, i) ? ": it is what it was" : " in the result"));
+        {"W002",
+         fmt::format("--set {} changes nothing{}", options.scenario.sets[i],
+                     is_what_it_was(text, sets, i) ? ": it is what it was" : " in the result")});
   }
 }
 

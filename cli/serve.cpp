@@ -119,7 +119,7 @@ ServingCandidate candidate_of(const ServedSource& source, const ServeOptions& op
   return out;
 }
 
-std::vector<std::string> warnings_of(const std::vector<ServingCandidate>& candidates) {
+Warnings warnings_of(const std::vector<ServingCandidate>& candidates) {
   std::vector<RowWarnings> rows;
   for (const ServingCandidate& c : candidates) {
     if (c.report) rows.push_back({c.label, c.report->run.warnings});

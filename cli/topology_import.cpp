@@ -47,8 +47,8 @@ ImportFormat format_of(const CommandOptions& options, const std::string& text,
 int print_node(const CommandOptions& options, NodeFacts facts, const std::string& file) {
   facts.name = "imported from " + file;
   const ImportedNode imported = node_from(facts, options.import);
-  std::vector<std::string> warnings;
-  for (const std::string& note : imported.notes) warnings.push_back("W005: " + note);
+  Warnings warnings;
+  for (const std::string& note : imported.notes) warnings.push_back({"W005", note});
   print_warnings(warnings);
   const std::string json = json_pretty(cluster_json(imported)) + "\n";
   print_result(options.output, json);
@@ -134,8 +134,8 @@ std::string fit_json(const CollectiveTimings& run, const LatencyBandwidth& fit,
 int print_fit(const CommandOptions& options, const CollectiveTimings& run) {
   if (run.wrong > 0) {
     print_warnings(
-        {fmt::format("W016: {} of {} rows computed wrong results (#wrong) and are not fitted",
-                     run.wrong, std::ssize(run.rows) + run.wrong)});
+        {{"W016", fmt::format("{} of {} rows computed wrong results (#wrong) and are not fitted",
+                              run.wrong, std::ssize(run.rows) + run.wrong)}});
   }
   const LatencyBandwidth fit = fit_latency_bandwidth(run);
   const std::optional<DataSheetLink> link = data_sheet_link(run, options.import.device);

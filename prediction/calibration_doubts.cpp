@@ -16,8 +16,7 @@ std::string told_as(const Calibration& c) {
   return c.date.empty() ? name : name + ", " + c.date;
 }
 
-std::vector<std::string> doubts_of_kernels(const Plan& plan, const Cluster& cluster,
-                                           const CostModel& costs) {
+Warnings doubts_of_kernels(const Plan& plan, const Cluster& cluster, const CostModel& costs) {
   if (costs.calibration == nullptr) return {};
   std::set<std::string> missing;
   for (const Block& block : plan.blocks) {
@@ -30,18 +29,21 @@ std::vector<std::string> doubts_of_kernels(const Plan& plan, const Cluster& clus
     }
   }
   if (missing.empty()) return {};
-  return {fmt::format("W035: the calibration {} has no {}: the data sheet of {} says what {}",
-                      told_as(*costs.calibration), fmt::join(missing, ", "), cluster.device.name,
-                      missing.size() == 1 ? "it takes" : "they take")};
+  return {
+      {"W035", fmt::format("the calibration {} has no {}: the data sheet of {} says what {}",
+                           told_as(*costs.calibration), fmt::join(missing, ", "),
+                           cluster.device.name, missing.size() == 1 ? "it takes" : "they take")}};
 }
 
-std::vector<std::string> doubts_of_rate(const Report& r, const CostModel& costs) {
+Warnings doubts_of_rate(const Report& r, const CostModel& costs) {
   const double computed = r.mfu_of_half_squares > 0 ? r.mfu_of_half_squares : r.mfu;
   if (costs.calibration == nullptr || computed <= 1) return {};
-  return {fmt::format(
-      "W032: an MFU of {}: by the calibration {} kernels are faster than the {} peak of {}: is it "
-      "of another device, or in another unit?",
-      human_percent(computed), told_as(*costs.calibration), r.peak_flops_dtype, r.cluster)};
+  return {
+      {"W032",
+       fmt::format(
+           "an MFU of {}: by the calibration {} kernels are faster than the {} peak of {}: is it "
+           "of another device, or in another unit?",
+           human_percent(computed), told_as(*costs.calibration), r.peak_flops_dtype, r.cluster)}};
 }
 
 }  // namespace plait

@@ -2,8 +2,8 @@
 // What is said of a prediction by a calibration: its name, and what is to be doubted.
 
 #include <string>
-#include <vector>
 
+#include "core/warning.h"
 #include "costmodel/costmodel.h"
 #include "plan/plan.h"
 #include "reports/report.h"
@@ -16,11 +16,10 @@ std::string told_as(const Calibration& calibration);
 
 /// W035 where the plan runs kernels of classes that the calibration has not, which are then
 /// predicted as without it. Nothing without a calibration.
-std::vector<std::string> doubts_of_kernels(const Plan& plan, const Cluster& cluster,
-                                           const CostModel& costs);
+Warnings doubts_of_kernels(const Plan& plan, const Cluster& cluster, const CostModel& costs);
 
 /// W032 where its kernels add up to more than the devices' peak: an MFU above 1, of what attention
 /// computes.
-std::vector<std::string> doubts_of_rate(const Report& report, const CostModel& costs);
+Warnings doubts_of_rate(const Report& report, const CostModel& costs);
 
 }  // namespace plait

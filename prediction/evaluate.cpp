@@ -42,14 +42,14 @@ void Evaluator::price(Scenario& s) {
   for (PricedDevice& d : priced_devices(s)) devices_.insert(std::move(d));
 }
 
-std::vector<std::string> Evaluator::warnings_of_prices() const {
+Warnings Evaluator::warnings_of_prices() const {
   const std::lock_guard lock(mutex_);
   const std::vector<PricedDevice> priced(devices_.begin(), devices_.end());
   std::vector<std::string> devices;
   for (const PricedDevice& d : priced) devices.push_back(d.device);
   require_prices(prices_, devices);
-  std::vector<std::string> out = idle_prices(prices_, devices);
-  for (std::string& shared : shared_prices(prices_, priced)) out.push_back(std::move(shared));
+  Warnings out = idle_prices(prices_, devices);
+  append(out, shared_prices(prices_, priced));
   return out;
 }
 

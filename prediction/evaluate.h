@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/warning.h"
 #include "costmodel/costmodel.h"
 #include "prediction/prices.h"
 #include "prediction/scenario_text.h"
@@ -53,7 +54,7 @@ class Evaluator {
 
   /// W001 for each price of a device that no variant so far has, W026 where variants with different
   /// devices have one price. Throws InputError G024 as require_prices does.
-  std::vector<std::string> warnings_of_prices() const;
+  Warnings warnings_of_prices() const;
 
  private:
   void price(Scenario& scenario);

@@ -46,8 +46,8 @@ Report summarized(const Scenario& s, const CostModel& costs, const Plan& plan,
        .price_per_device_hour = s.price_per_device_hour,
        .node = node_of(plan, s),
        .calibration = costs.calibration == nullptr ? "" : told_as(*costs.calibration)});
-  for (const auto& doubts : {doubts_of_kernels(plan, s.cluster, costs), doubts_of_rate(out, costs)})
-    out.run.warnings.insert(out.run.warnings.end(), doubts.begin(), doubts.end());
+  append(out.run.warnings, doubts_of_kernels(plan, s.cluster, costs));
+  append(out.run.warnings, doubts_of_rate(out, costs));
   if (s.training) out.training = training_of(s, plan, counts.tokens, times.step);
   return out;
 }

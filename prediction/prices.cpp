@@ -106,14 +106,15 @@ void require_prices(const std::vector<std::string>& prices, std::vector<std::str
   require_one_price_of_all(prices);
 }
 
-std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
-                                     const std::vector<std::string>& devices) {
-  std::vector<std::string> out;
+Warnings idle_prices(const std::vector<std::string>& prices,
+                     const std::vector<std::string>& devices) {
+  Warnings out;
   for (const std::string& text : prices) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) continue;
     if (std::ranges::find(devices, text.substr(0, equals)) != devices.end()) continue;
-    out.push_back(fmt::format("W001: --price {} has no effect: no machine has such devices", text));
+    out.push_back(
+        {"W001", fmt::format("--price {} has no effect: no machine has such devices", text)});
   }
   return out;
 }
@@ -141,8 +142,8 @@ void require_one_price(const std::vector<std::string>& prices,
                     .cure = "leave out one of them, or name a device: --price h100-sxm=2"});
 }
 
-std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
-                                       const std::vector<PricedDevice>& all) {
+Warnings shared_prices(const std::vector<std::string>& prices,
+                       const std::vector<PricedDevice>& all) {
   std::map<double, std::vector<std::string>> devices;  // by the price that does not name them
   for (const auto& [price, device] : all) {
     const auto names = [&device = device](const std::string& p) {
@@ -152,12 +153,12 @@ std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
     const bool told = std::ranges::count(same, device) > 0;
     if (!told && std::ranges::none_of(prices, names)) same.push_back(device);
   }
-  std::vector<std::string> out;
+  Warnings out;
   for (const auto& [price, same] : devices) {
     if (price <= 0 || same.size() < 2) continue;
     out.push_back(
-        fmt::format("W026: {} have one price, {:g} an hour: --price {}=PRICE gives each its own",
-                    fmt::join(same, " and "), price, fmt::join(same, "=PRICE,")));
+        {"W026", fmt::format("{} have one price, {:g} an hour: --price {}=PRICE gives each its own",
+                             fmt::join(same, " and "), price, fmt::join(same, "=PRICE,"))});
   }
   return out;
 }
@@ -167,7 +168,7 @@ void set_price(const std::vector<std::string>& prices, Scenario& s) {
   const std::vector<std::string> devices = kinds_of_devices(s.cluster);
   require_prices(prices, devices);
   s.price_per_device_hour = price_of(prices, s);
-  for (std::string& idle : idle_prices(prices, devices)) s.warnings.push_back(std::move(idle));
+  append(s.warnings, idle_prices(prices, devices));
 }
 
 }  // namespace plait

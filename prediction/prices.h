@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
@@ -22,8 +23,8 @@ double price_of(const std::vector<std::string>& prices, const Scenario& machine)
 void require_prices(const std::vector<std::string>& prices, std::vector<std::string> devices);
 
 /// W001 for each price of a device that is not among `devices`.
-std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
-                                     const std::vector<std::string>& devices);
+Warnings idle_prices(const std::vector<std::string>& prices,
+                     const std::vector<std::string>& devices);
 
 /// A kind of device, and what its machine costs for an hour and device.
 struct PricedDevice {
@@ -35,8 +36,8 @@ std::vector<PricedDevice> priced_devices(const Scenario& machine);
 
 /// W026 where different devices have one price, and nothing says of which device it is. Their own
 /// prices are known.
-std::vector<std::string> shared_prices(const std::vector<std::string>& prices,
-                                       const std::vector<PricedDevice>& devices);
+Warnings shared_prices(const std::vector<std::string>& prices,
+                       const std::vector<PricedDevice>& devices);
 
 /// Throws InputError G024 where one of `paths`, which -L varies, is what `prices` say of any
 /// device.

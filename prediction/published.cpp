@@ -178,7 +178,7 @@ ValidationRecord published_prediction(
   done(run, out, [&] {
     const Scenario scenario = parse_scenario(made.json, out.id);
     const Reported predicted = report_of(scenario, costs_of(scenario), {});
-    out.assumed.insert(out.assumed.end(), scenario.warnings.begin(), scenario.warnings.end());
+    std::ranges::move(printed(scenario.warnings), std::back_inserter(out.assumed));
     take_prediction(run, scenario, predicted, out);
     doubt_units(scenario, predicted.report, out);
   });

@@ -57,10 +57,6 @@ bool asks_for_flows(const Scenario& s) {
   return network != nullptr && network->is(Json::Kind::kText) && network->text() == "flow";
 }
 
-void append(std::vector<std::string>& warnings, const std::vector<std::string>& more) {
-  warnings.insert(warnings.end(), more.begin(), more.end());
-}
-
 [[noreturn]] void refuse_rate(const char* problem, const char* path, const char* cure) {
   throw InputError({"S184",
                     problem,
@@ -124,10 +120,10 @@ void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
   const Load& load = serving.load;
   r.max_rate = max_rate(load.rate_per_s, holds, static_cast<double>(load.count) / kLongest);
   if (undecided_by > 0) {
-    r.run.warnings.push_back(fmt::format(
-        "W010: {:g} requests a second are not tried for as long as would show whether they last: "
-        "{} are served at most",
-        r.max_rate->missed_per_s, undecided_by));
+    r.run.warnings.push_back(
+        {"W010", fmt::format("{:g} requests a second are not tried for as long as would show "
+                             "whether they last: {} are served at most",
+                             r.max_rate->missed_per_s, undecided_by)});
   }
   if (r.max_rate->rate_per_s == 0) return;
   r.max_rate->count = held_by;
@@ -160,11 +156,11 @@ ServingReport room(const Scenario& s, const Serving& serving, const Deployment& 
   append(r.run.warnings, doubts_of_issue(s));
   if (const std::int64_t n = serving.load.unanswered; n > 0) {
     r.run.warnings.push_back(
-        fmt::format("W024: {}: {} without tokens of an answer, as failures are, left out",
-                    serving.load.trace, human_plural(n, "request")));
+        {"W024", fmt::format("{}: {} without tokens of an answer, as failures are, left out",
+                             serving.load.trace, human_plural(n, "request"))});
   }
   if (asks_for_flows(s)) {
-    r.run.warnings.emplace_back("W006: network flow: steps are served with the analytic network");
+    r.run.warnings.push_back({"W006", "network flow: steps are served with the analytic network"});
   }
   append(r.run.warnings, doubts_of_mapped_weights(r.capacity));
   if (!r.fits) {

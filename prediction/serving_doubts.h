@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/scenario.h"
 #include "serving/capacity.h"
 #include "serving/serve.h"
@@ -16,17 +17,17 @@ namespace plait {
 /// arrives; not of users of a closed loop and of conversations, who wait for answers, nor of
 /// requests that are all asked before any has a token, or of a trace nearly so. `requests` and the
 /// service's are in one order.
-std::vector<std::string> doubts_of_load(const std::vector<Request>& requests,
-                                        const Service& service, const Load& load);
+Warnings doubts_of_load(const std::vector<Request>& requests, const Service& service,
+                        const Load& load);
 
 /// W029 where host memory does not hold all of a mapped file that must be in it.
-std::vector<std::string> doubts_of_mapped_weights(const CacheCapacity& capacity);
+Warnings doubts_of_mapped_weights(const CacheCapacity& capacity);
 
 /// W020 where the model's publisher offers it narrower, and the scenario does not say that it is
 /// served otherwise.
-std::vector<std::string> doubts_of_precision(const Scenario& scenario);
+Warnings doubts_of_precision(const Scenario& scenario);
 
 /// W030 where steps are issued kernel by kernel, and a kernel takes no time to be issued.
-std::vector<std::string> doubts_of_issue(const Scenario& scenario);
+Warnings doubts_of_issue(const Scenario& scenario);
 
 }  // namespace plait

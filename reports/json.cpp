@@ -87,7 +87,7 @@ Tree tree_of(const MemoryReport& m) {
 Tree tree_of(const RunFacts& run) {
   return {{"schema", "plait-run-1"},  {"version", run.version},
           {"revision", run.revision}, {"scenario_sha256", run.scenario_sha256},
-          {"command", run.command},   {"warnings", run.warnings}};
+          {"command", run.command},   {"warnings", printed(run.warnings)}};
 }
 
 Tree tree_of(const Mesh& mesh) {

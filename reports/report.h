@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/time.h"
+#include "core/warning.h"
 #include "costmodel/costmodel.h"
 #include "costmodel/node_use.h"
 #include "costmodel/stage_use.h"
@@ -41,7 +42,7 @@ struct RunFacts {
   std::string scenario;         // name of the scenario
   std::string scenario_sha256;  // of its canonical JSON
   std::string command;          // the command line
-  std::vector<std::string> warnings;
+  Warnings warnings;
 };
 
 /// What one kind of traffic lost on one class of links, because it shared them.

@@ -181,7 +181,7 @@ Tree run_tree(const RunFacts& run) {
           {"revision", run.revision},
           {"scenario_sha256", run.scenario_sha256},
           {"command", run.command},
-          {"warnings", run.warnings}};
+          {"warnings", printed(run.warnings)}};
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ void read(const Tree& tree, std::vector<ReportShare>& to);
 void read(const Tree& tree, std::vector<SensitivityLine>& to);
 
 void read(const Tree& value, std::string& to) { to = value.get<std::string>(); }
+void read(const Tree& value, Warning& to) { to = read_warning(value.get<std::string>()); }
 void read(const Tree& value, bool& to) { to = value.get<bool>(); }
 
 /// null: a number that JSON has no form for.

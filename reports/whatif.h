@@ -9,6 +9,7 @@
 #include "core/measure.h"
 #include "core/override.h"
 #include "core/vary.h"
+#include "core/warning.h"
 #include "reports/break_even.h"
 #include "reports/report.h"
 #include "reports/terminal.h"
@@ -59,7 +60,7 @@ struct WhatIf {
   std::vector<WhatIfPoint> points;  // all combinations, the last knob changing fastest
   std::vector<KnobFinding> findings;
   std::vector<Crossover> crossovers;
-  std::vector<std::string> warnings;  // of the study as a whole
+  Warnings warnings;  // of the study as a whole
 };
 
 /// Of the first point that was planned, to which the others are compared; nullptr when none was.

@@ -89,16 +89,18 @@ AtWork at_work(const Framework* named, const Json& root) {
   return {instead == nullptr ? named : find_framework(instead->profile), instead};
 }
 
-std::string warning_of(const AtWork& work, const Framework& named, const Json& root) {
+Warning warning_of(const AtWork& work, const Framework& named, const Json& root) {
   const Framework& other = *work.profile;
   std::vector<std::string> said;
   for (const FrameworkInstead::Said& s : work.instead->where) {
     if (says(root, s.path)) said.push_back(s.path);
   }
-  return fmt::format(
-      R"(W025: {}, as it is here, is no setting of framework "{}" but one of {}: the profile "{}" )"
-      R"(is taken, as with "framework": "{}")",
-      fmt::join(said, " with "), named.name, other.title, other.name, other.name);
+  return {
+      "W025",
+      fmt::format(
+          R"({}, as it is here, is no setting of framework "{}" but one of {}: the profile "{}" )"
+          R"(is taken, as with "framework": "{}")",
+          fmt::join(said, " with "), named.name, other.title, other.name, other.name)};
 }
 
 }  // namespace
@@ -129,8 +131,7 @@ const Framework* framework_at_work(const JsonDocument& document) {
   return at_work(framework_named(document), document.root()).profile;
 }
 
-std::vector<std::string> fill_in_framework(JsonDocument& document,
-                                           std::vector<std::string>& warnings) {
+std::vector<std::string> fill_in_framework(JsonDocument& document, Warnings& warnings) {
   std::vector<std::string> out;
   const Framework* named = framework_named(document);
   const AtWork work = at_work(named, document.root());

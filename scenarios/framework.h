@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/warning.h"
 
 namespace plait {
 
@@ -63,8 +64,7 @@ const Framework* framework_at_work(const JsonDocument& document);
 /// Puts what the framework does that `document` names where it does not say itself, and returns the
 /// paths of what it put there. Where a setting is another program's, `document` names that one from
 /// then on, and `warnings` has W025.
-std::vector<std::string> fill_in_framework(JsonDocument& document,
-                                           std::vector<std::string>& warnings);
+std::vector<std::string> fill_in_framework(JsonDocument& document, Warnings& warnings);
 
 /// Sizes of which one above 1 makes the framework's default of `path` hold, where `document` does
 /// not say the field itself; empty: no sizes decide.

@@ -263,6 +263,10 @@ IdleRules of_training(const ScenarioParts& parts, const Scenario& s) {
 
 }  // namespace
 
+Warning no_effect(const std::string& path, std::string_view why) {
+  return {"W001", fmt::format("{} has no effect{}", path, why), path};
+}
+
 bool says_itself(const Json& root, const std::vector<std::string>& filled_in,
                  const std::string& path) {
   const Json* field = root.find_path(path);
@@ -275,9 +279,9 @@ bool says_itself(const Json& root, const std::vector<std::string>& filled_in,
 
 namespace {
 
-/// A skew of more than the busiest rank can have.
-std::vector<std::string> excessive_skew(const Json& root, const std::vector<std::string>& filled_in,
-                                        const Scenario& s) {
+/// A skew of more than the busiest rank can have, which is a field with some effect.
+Warnings excessive_skew(const Json& root, const std::vector<std::string>& filled_in,
+                        const Scenario& s) {
   const Model& m = s.model;
   const Workload& w = s.workload;
   const std::int64_t ranks = s.strategy.mesh.size_of(s.strategy.axes_of_experts());
@@ -286,36 +290,33 @@ std::vector<std::string> excessive_skew(const Json& root, const std::vector<std:
                      static_cast<double>(std::max<std::int64_t>(1, m.experts_per_token));
   const double most = std::min(static_cast<double>(ranks), all);
   if (w.expert_skew <= most || !says_itself(root, filled_in, "workload.expert_skew")) return {};
-  return {fmt::format(
-      "W001: workload.expert_skew counts as {:g}: with that the busiest of {} ranks has all tokens "
-      "that {} experts of {} can have",
-      most, ranks, m.experts_per_token, m.experts)};
+  return {{"W001", fmt::format("workload.expert_skew counts as {:g}: with that the busiest of {} "
+                               "ranks has all tokens that {} experts of {} can have",
+                               most, ranks, m.experts_per_token, m.experts)}};
 }
 
 /// Offload of more layers than there are.
-std::vector<std::string> excessive_layers(const Json& root,
-                                          const std::vector<std::string>& filled_in,
-                                          const ScenarioParts& parts, const Scenario& s) {
+Warnings excessive_layers(const Json& root, const std::vector<std::string>& filled_in,
+                          const ScenarioParts& parts, const Scenario& s) {
   const char* path = "strategy.offload.activation_layers";
   const std::int64_t asked = parts.strategy.offload.activation_layers;
   if (s.serving || asked <= s.model.layers || !says_itself(root, filled_in, path)) return {};
-  return {fmt::format("W001: {} counts as {}: the model has no more layers", path, s.model.layers)};
+  return {
+      {"W001", fmt::format("{} counts as {}: the model has no more layers", path, s.model.layers)}};
 }
 
 }  // namespace
 
-std::vector<std::string> idle_fields(const Json& root, const std::vector<std::string>& filled_in,
-                                     const ScenarioParts& parts, const Scenario& scenario) {
-  std::vector<std::string> warnings;
+Warnings idle_fields(const Json& root, const std::vector<std::string>& filled_in,
+                     const ScenarioParts& parts, const Scenario& scenario) {
+  Warnings warnings;
   for (const IdleRule& rule :
        scenario.serving ? of_serving(scenario) : of_training(parts, scenario)) {
     if (!rule.idle || !says_itself(root, filled_in, rule.path)) continue;
-    warnings.push_back(fmt::format("W001: {} has no effect: {}", rule.path, rule.reason));
+    warnings.push_back(no_effect(rule.path, fmt::format(": {}", rule.reason)));
   }
-  for (std::string& w : excessive_skew(root, filled_in, scenario)) warnings.push_back(std::move(w));
-  for (std::string& w : excessive_layers(root, filled_in, parts, scenario)) {
-    warnings.push_back(std::move(w));
-  }
+  append(warnings, excessive_skew(root, filled_in, scenario));
+  append(warnings, excessive_layers(root, filled_in, parts, scenario));
   return warnings;
 }
 

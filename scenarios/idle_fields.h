@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/warning.h"
 #include "scenarios/fields.h"
 #include "scenarios/scenario.h"
 
@@ -18,8 +19,11 @@ namespace plait {
 bool says_itself(const Json& root, const std::vector<std::string>& filled_in,
                  const std::string& path);
 
+/// W001 "`path` has no effect" and why, which follows: ": its rank is 0".
+Warning no_effect(const std::string& path, std::string_view why);
+
 /// Of a resolved scenario. `parts`: as read, with what resolve_strategy filled in.
-std::vector<std::string> idle_fields(const Json& root, const std::vector<std::string>& filled_in,
-                                     const ScenarioParts& parts, const Scenario& scenario);
+Warnings idle_fields(const Json& root, const std::vector<std::string>& filled_in,
+                     const ScenarioParts& parts, const Scenario& scenario);
 
 }  // namespace plait

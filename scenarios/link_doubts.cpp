@@ -9,12 +9,12 @@
 namespace plait {
 namespace {
 
-void warn_of_no_latency(const ClusterPart& part, std::vector<std::string>& warnings) {
+void warn_of_no_latency(const ClusterPart& part, Warnings& warnings) {
   const auto warn = [&](const std::string& what, const char* fields, const char* preset) {
-    warnings.push_back(fmt::format(
-        "W021: {} has no latencies ({}), so small messages take next to no time there: write them, "
-        "or begin with the nearest preset, such as {}",
-        what, fields, preset));
+    warnings.push_back(
+        {"W021", fmt::format("{} has no latencies ({}), so small messages take next to no time "
+                             "there: write them, or begin with the nearest preset, such as {}",
+                             what, fields, preset)});
   };
   const NodeSpec& n = part.node.value;
   const bool joined = n.family != Family::kHost && n.family != Family::kGpuParts;
@@ -29,8 +29,7 @@ void warn_of_no_latency(const ClusterPart& part, std::vector<std::string>& warni
     warn("cluster.fabric", "nic_latency, switch_latency, cable_latency", "roce400");
 }
 
-void warn_of_slow_slots(const ClusterPart& part, const Cluster& cluster,
-                        std::vector<std::string>& warnings) {
+void warn_of_slow_slots(const ClusterPart& part, const Cluster& cluster, Warnings& warnings) {
   const BytesPerSecond nic = part.fabric.value.bandwidth;
   if (cluster.nodes == 1) return;
   const std::pair<const char*, BytesPerSecond> slots[] = {
@@ -43,16 +42,14 @@ void warn_of_slow_slots(const ClusterPart& part, const Cluster& cluster,
       slower.push_back(fmt::format("{} is {}", field, to_text(rate)));
   }
   if (slower.empty() || route(cluster, 0, cluster.devices_per_node).bandwidth >= nic) return;
-  warnings.push_back(fmt::format(
-      "W027: a NIC of {} is faster than the PCIe that it is behind, which is the limit: "
-      "{}; a faster one has to be said too",
-      to_text(nic), fmt::join(slower, ", ")));
+  warnings.push_back({"W027", fmt::format("a NIC of {} is faster than the PCIe that it is behind, "
+                                          "which is the limit: {}; a faster one has to be said too",
+                                          to_text(nic), fmt::join(slower, ", "))});
 }
 
 }  // namespace
 
-void warn_of_links(const ClusterPart& part, const Cluster& cluster,
-                   std::vector<std::string>& warnings) {
+void warn_of_links(const ClusterPart& part, const Cluster& cluster, Warnings& warnings) {
   warn_of_no_latency(part, warnings);
   warn_of_slow_slots(part, cluster, warnings);
 }

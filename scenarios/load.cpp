@@ -69,16 +69,15 @@ using FilledIn = std::vector<std::string>;
 /// W001.
 void warn_of_idle_fields(const Json& root, const FilledIn& filled_in, const ScenarioParts& parts,
                          Scenario& out) {
-  std::vector<std::string> idle = idle_fields(root, filled_in, parts, out);
+  append(out.warnings, idle_fields(root, filled_in, parts, out));
   if (const Json* strategy = root.find("strategy"); strategy != nullptr && out.serving) {
     std::vector<std::string> written;
     for (const Json* member : strategy->children()) {
       if (says_itself(root, filled_in, "strategy." + member->key()))
         written.push_back(member->key());
     }
-    for (std::string& w : idle_in_serving(written)) idle.push_back(std::move(w));
+    append(out.warnings, idle_in_serving(written));
   }
-  for (std::string& w : idle) out.warnings.push_back(std::move(w));
 }
 
 /// A framework's times are those of a DGX H100's host. All ranks have hosts of the same speed: the
@@ -115,15 +114,15 @@ void require_graphs(const Host& host, const Model& model) {
 }
 
 /// Of a device that has matrix units, but none for bf16, which is the default.
-void warn_of_slow_products(const Device& d, const Precision& p,
-                           std::vector<std::string>& warnings) {
+void warn_of_slow_products(const Device& d, const Precision& p, Warnings& warnings) {
   const bool in_bf16 = p.products() == DType::kBf16;
   const bool has_other_units = d.peak_fp16 > d.peak_fp32;
   if (!in_bf16 || !has_other_units || d.peak_bf16 > d.peak_fp32) return;
-  warnings.push_back(fmt::format(
-      "W014: {} has no matrix units for bf16: products take the rate of fp32, {}, where fp16 has "
-      "{}: set workload.precision to \"fp16\" if that is what runs",
-      d.name, to_text(d.peak_bf16), to_text(d.peak_fp16)));
+  warnings.push_back(
+      {"W014",
+       fmt::format("{} has no matrix units for bf16: products take the rate of fp32, {}, where "
+                   "fp16 has {}: set workload.precision to \"fp16\" if that is what runs",
+                   d.name, to_text(d.peak_bf16), to_text(d.peak_fp16))});
 }
 
 /// Where attention is not fused, and Megatron-LM's softmax has no code for a rank's scores.
@@ -134,12 +133,12 @@ void warn_of_slow_softmax(Scenario& s) {
   own.batch = s.workload.micro_batch, own.heads = s.model.heads / s.strategy.mesh[Axis::kTp];
   own.seq_q = own.seq_kv = s.workload.sequence_length;
   if (is_for_megatron_softmax(own)) return;
-  s.warnings.push_back(fmt::format(
-      "W023: Megatron-LM's softmax has no code for {} heads of a rank, micro-batches of {} and "
-      "sequences of {}, so that PyTorch's kernels run in fp32, which is slow: make heads times "
-      "micro-batch a multiple of 4 and sequences of up to 4,096, or set workload.flash_attention "
-      "to true",
-      own.heads, own.batch, own.seq_q));
+  s.warnings.push_back(
+      {"W023", fmt::format("Megatron-LM's softmax has no code for {} heads of a rank, "
+                           "micro-batches of {} and sequences of {}, so that PyTorch's kernels run "
+                           "in fp32, which is slow: make heads times micro-batch a multiple of 4 "
+                           "and sequences of up to 4,096, or set workload.flash_attention to true",
+                           own.heads, own.batch, own.seq_q)});
 }
 
 /// What is asked of the model: a workload to train on, or requests to serve.
@@ -180,7 +179,8 @@ void resolve_on_machine(const Json& root, Scenario& out) {
 /// Training starts from weights of workload.precision, however a checkpoint has them.
 void resolve_weights(const Json& root, const HfQuantization& checkpoint, Scenario& out) {
   if (!out.serving) {
-    out.warnings.emplace_back("W002: model.hf_config: ignored quantization_config: serving has it");
+    out.warnings.push_back(
+        {"W002", "model.hf_config: ignored quantization_config: serving has it"});
     return;
   }
   resolve_checkpoint(*root.find("serving"), checkpoint, out.cluster.device, *out.serving,

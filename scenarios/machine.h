@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
 
 struct DescribedCluster {
   Cluster cluster;
-  std::vector<std::string> warnings;  // W021, W027
+  Warnings warnings;  // W021, W027
 };
 
 /// `text` is a scenario, {"cluster": ...}, or what stands behind "cluster" in one; whatever else a

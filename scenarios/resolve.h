@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/warning.h"
 #include "model/hf_config.h"
 #include "plan/refusal.h"
 #include "scenarios/fields.h"
@@ -43,7 +44,7 @@ struct ResolvedModel {
 /// The model: preset or config.json, then the changes, then what follows from these. Throws
 /// InputError M0xx and S003 to S005. Appends a warning for each ignored key of a config.json.
 ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
-                            std::int64_t sequence_length, std::vector<std::string>& warnings);
+                            std::int64_t sequence_length, Warnings& warnings);
 
 /// Fills presets of node, device and fabric in `part`, and makes the cluster. Throws C0xx.
 Cluster resolve_cluster(const Json& json, ClusterPart& part);
@@ -51,12 +52,11 @@ Cluster resolve_cluster(const Json& json, ClusterPart& part);
 /// `offload`: of what is trained. Throws InputError S200 where the device's memory is theirs;
 /// appends W031 where activations go to a memory of which nothing says how large it is.
 void resolve_processor(const OffloadOptions& offload, const Scenario& task, ClusterPart& part,
-                       std::vector<std::string>& warnings);
+                       Warnings& warnings);
 /// W021 for a node or fabric of the scenario's own, begun with no preset, whose links take no time
 /// but their bytes'; W027 for NICs faster than the PCIe that they are behind. Both as
 /// resolve_cluster has left and made them.
-void warn_of_links(const ClusterPart& part, const Cluster& cluster,
-                   std::vector<std::string>& warnings);
+void warn_of_links(const ClusterPart& part, const Cluster& cluster, Warnings& warnings);
 
 /// Where the calibration is, and its hash; throws InputError J00x for a file that cannot be read.
 struct CalibrationFile {
@@ -73,7 +73,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
 /// Serving: types that follow from others, the longest sequence, the trace's path. Throws S062,
 /// S063, S183, S195; appends W001 for fields without effect.
 Serving resolve_serving(const Json& json, Serving serving, const std::string& scenario_file,
-                        std::vector<std::string>& warnings);
+                        Warnings& warnings);
 /// The share of a device's memory that llama.cpp takes with such a rule.
 double llama_cpp_memory_share(const LayerRule& rule, const Device& device);
 /// That of the scenario's engine, where `serving` does not say.
@@ -81,7 +81,7 @@ void resolve_llama_cpp(const Json& serving, const Device& device, Serving& out);
 /// Weights and products as `checkpoint` has them, where `serving` says nothing of any, in a server
 /// that loads such checkpoints; else W002.
 void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, const Device& device,
-                        Serving& out, std::vector<std::string>& warnings);
+                        Serving& out, Warnings& warnings);
 /// Kernels that the engine of `serving` has, where `kernels` (which may be absent) does not say:
 /// llama.cpp's products with queries', keys' and values' matrices are one each (src/models, wq, wk
 /// and wv). Those with gate and up it joined in October 2025, for one token (pull request 16715).
@@ -91,15 +91,14 @@ void resolve_engine_kernels(const Json* kernels, const Serving& serving, Kernels
 void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& serving);
 /// The type that vLLM takes where `serving` does not say one: fp16 on devices that have no bf16.
 /// Appends W014 where it is bf16 there, with which vLLM does not start.
-void resolve_types(const Json& serving, const Device& device, Serving& out,
-                   std::vector<std::string>& warnings);
+void resolve_types(const Json& serving, const Device& device, Serving& out, Warnings& warnings);
 /// Sizes of a step that neither `serving.engine` nor a pool's own says: vLLM's, which depend on the
 /// device.
 void resolve_batches(const Json& serving, const Device& device, Serving& out);
 /// Throws F002 for neither workload nor serving, S064 for both.
 void require_one_task(const Json& root);
 /// W001: options of the strategy (its keys) that serving does not look at.
-std::vector<std::string> idle_in_serving(const std::vector<std::string>& written);
+Warnings idle_in_serving(const std::vector<std::string>& written);
 
 /// The resolved scenario as compact JSON, every field, keys sorted. A calibration is quoted by its
 /// hash.

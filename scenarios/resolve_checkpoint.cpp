@@ -26,7 +26,7 @@ LinearLayers layers_of(std::string_view weights, std::string_view products, cons
 }  // namespace
 
 void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, const Device& device,
-                        Serving& out, std::vector<std::string>& warnings) {
+                        Serving& out, Warnings& warnings) {
   const bool reads_checkpoints = out.limits.engine != ServingEngine::kLlamaCpp;
   if (reads_checkpoints && checkpoint.fp8_cache && serving.find("kv_cache") == nullptr) {
     out.precision.kv_cache = DType::kFp8;
@@ -36,11 +36,12 @@ void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, c
   }
   const CheckpointFormat* format = reads_checkpoints ? format_in_config(checkpoint) : nullptr;
   if (format == nullptr) {
-    warnings.push_back(fmt::format(
-        "W002: model.hf_config: ignored quantization_config, {}: set serving.weights",
-        reads_checkpoints
-            ? fmt::format("whose quant_method \"{}\" has no format here", checkpoint.method)
-            : "which is of another engine's checkpoint"));
+    warnings.push_back(
+        {"W002",
+         fmt::format("model.hf_config: ignored quantization_config, {}: set serving.weights",
+                     reads_checkpoints ? fmt::format("whose quant_method \"{}\" has no format here",
+                                                     checkpoint.method)
+                                       : "which is of another engine's checkpoint")});
     return;
   }
   const LinearLayers all = layers_of(format->weights, format->products, device);
@@ -49,7 +50,7 @@ void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, c
   p.weights = all.weights, p.products = all.products;
   p.experts = experts.weights, p.expert_products = experts.products;
   if (format->lost.empty()) return;
-  warnings.push_back(fmt::format("W008: weights in {} have {}", format->name, format->lost));
+  warnings.push_back({"W008", fmt::format("weights in {} have {}", format->name, format->lost)});
 }
 
 }  // namespace plait

@@ -12,7 +12,7 @@ namespace plait {
 namespace {
 
 ImportedModel import_model(const std::string& path, const std::string& scenario_file,
-                           std::vector<std::string>& warnings) {
+                           Warnings& warnings) {
   const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
   const std::string file = (folder / path).string();
   std::string text;
@@ -25,11 +25,11 @@ ImportedModel import_model(const std::string& path, const std::string& scenario_
   ImportedModel imported = import_hf_config(text, file);
   if (!imported.ignored_keys.empty()) {
     warnings.push_back(
-        fmt::format("W002: {}: ignored {}", file, fmt::join(imported.ignored_keys, ", ")));
+        {"W002", fmt::format("{}: ignored {}", file, fmt::join(imported.ignored_keys, ", "))});
   }
   if (!imported.assumed_defaults.empty()) {
     warnings.push_back(
-        fmt::format("W003: {}: assumed {}", file, fmt::join(imported.assumed_defaults, ", ")));
+        {"W003", fmt::format("{}: assumed {}", file, fmt::join(imported.assumed_defaults, ", "))});
   }
   return imported;
 }
@@ -76,7 +76,7 @@ void check(const Model& m, std::int64_t sequence_length) {
 }  // namespace
 
 ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
-                            std::int64_t sequence_length, std::vector<std::string>& warnings) {
+                            std::int64_t sequence_length, Warnings& warnings) {
   if (!part.preset.empty() && !part.hf_config.empty()) {
     refuse_field("S005", "the model has both a preset and an hf_config", "model.hf_config",
                  "one of them", "remove one", {"model.preset"});

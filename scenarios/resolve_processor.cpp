@@ -22,7 +22,7 @@ void require_own_memory(const Device& device, bool serves) {
 }  // namespace
 
 void resolve_processor(const OffloadOptions& offload, const Scenario& task, ClusterPart& part,
-                       std::vector<std::string>& warnings) {
+                       Warnings& warnings) {
   const bool leaves = task.serving ? task.serving->layers.leaves_devices() : offload.any();
   if (!leaves) return;
   require_own_memory(task.cluster.device, task.serving.has_value());
@@ -31,11 +31,12 @@ void resolve_processor(const OffloadOptions& offload, const Scenario& task, Clus
   if (processor.name.empty() && !usual.empty()) processor = find_device(usual);
   const bool works = task.serving || offload.state();  // C014
   if (works || !processor.name.empty()) return;
-  warnings.push_back(fmt::format(
-      "W031: nothing says how large the host memory of {} is, to which "
-      "strategy.offload.activations moves tensors: it is not checked; set cluster.processor to "
-      "what its nodes have, such as \"xeon-8480c-x2\" (plait list devices)",
-      part.node.value.name));
+  warnings.push_back(
+      {"W031", fmt::format("nothing says how large the host memory of {} is, to which "
+                           "strategy.offload.activations moves tensors: it is not checked; set "
+                           "cluster.processor to "
+                           "what its nodes have, such as \"xeon-8480c-x2\" (plait list devices)",
+                           part.node.value.name)});
 }
 
 }  // namespace plait

@@ -5,13 +5,14 @@
 #include <filesystem>
 
 #include "scenarios/ampere.h"
+#include "scenarios/idle_fields.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
 namespace {
 
 /// Fields of `requests` that this sort of arrivals does not look at.
-void warn_of_idle(const Json* requests, const Load& load, std::vector<std::string>& warnings) {
+void warn_of_idle(const Json* requests, const Load& load, Warnings& warnings) {
   struct Rule {
     const char* key;
     bool used;
@@ -25,22 +26,21 @@ void warn_of_idle(const Json* requests, const Load& load, std::vector<std::strin
   for (const Rule& rule : rules) {
     if (requests == nullptr || requests->find(rule.key) == nullptr || rule.used) continue;
     warnings.push_back(
-        fmt::format("W001: serving.requests.{} has no effect with these arrivals", rule.key));
+        no_effect(fmt::format("serving.requests.{}", rule.key), " with these arrivals"));
   }
 }
 
 /// The same of a kind, `n`-th of the list: what says more of prefixes and turns that there are none
 /// of.
-void warn_of_idle_in_kinds(const Json* requests, const Load& load,
-                           std::vector<std::string>& warnings) {
+void warn_of_idle_in_kinds(const Json* requests, const Load& load, Warnings& warnings) {
   const Json* list = requests == nullptr ? nullptr : requests->find("kinds");
   if (list == nullptr || load.arrivals == Arrivals::kTrace) return;
   for (std::size_t n = 0; n < load.kinds.size(); ++n) {
     const RequestKind& k = load.kinds[n];
     const auto warn = [&](const char* key, bool used, const char* without) {
       if (used || list->children()[n]->find(key) == nullptr) return;
-      warnings.push_back(fmt::format("W001: serving.requests.kinds.{}.{} has no effect without {}",
-                                     n, key, without));
+      warnings.push_back(no_effect(fmt::format("serving.requests.kinds.{}.{}", n, key),
+                                   fmt::format(" without {}", without)));
     };
     warn("num_prefixes", k.prefix_tokens > 0, "prefix_tokens");
     warn("prefix_zipf", k.prefix_tokens > 0 && k.prefixes > 1, "several prefixes");
@@ -49,7 +49,7 @@ void warn_of_idle_in_kinds(const Json* requests, const Load& load,
 }
 
 /// Fields of serving.layers that this dealing does not look at.
-void warn_of_idle_layers(const LayerRule& rule, std::vector<std::string>& warnings) {
+void warn_of_idle_layers(const LayerRule& rule, Warnings& warnings) {
   const bool counts = rule.dealing == Dealing::kGpuLayers;
   const bool fills = !counts && rule.dealing != Dealing::kEven;
   struct Rule {
@@ -62,10 +62,8 @@ void warn_of_idle_layers(const LayerRule& rule, std::vector<std::string>& warnin
       {"host_memory", "sequential or balanced", rule.host_memory.has_value(), fills}};
   for (const Rule& r : rules) {
     if (!r.written || r.used) continue;
-    warnings.push_back(
-        fmt::format("W001: serving.layers.{} has no effect: serving.layers.deal is "
-                    "not {}",
-                    r.key, r.deals));
+    warnings.push_back(no_effect(fmt::format("serving.layers.{}", r.key),
+                                 fmt::format(": serving.layers.deal is not {}", r.deals)));
   }
 }
 
@@ -138,7 +136,7 @@ void require_limits(const Json& json, const Slo& slo) {
 }  // namespace
 
 Serving resolve_serving(const Json& json, Serving s, const std::string& scenario_file,
-                        std::vector<std::string>& warnings) {
+                        Warnings& warnings) {
   if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
   if (json.find("expert_weights") == nullptr) s.precision.experts = s.precision.weights;
   if (json.find("head_weights") == nullptr && is_mix(s.precision.weights))
@@ -169,16 +167,14 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
 /// supported_dtypes: bf16 from compute capability 8.0 on, fp16 below; and
 /// vllm/v1/worker/gpu_worker.py, _check_if_gpu_supports_dtype. Layers that are copied to devices
 /// are no server's.
-void resolve_types(const Json& serving, const Device& device, Serving& s,
-                   std::vector<std::string>& warnings) {
+void resolve_types(const Json& serving, const Device& device, Serving& s, Warnings& warnings) {
   ServingPrecision& p = s.precision;
   const bool vllm = s.limits.engine == ServingEngine::kVllm && s.layers.dealing == Dealing::kEven;
   if (!vllm || !predates_ampere(device) || p.activations != DType::kBf16) return;
   if (serving.find("dtype") != nullptr) {
-    warnings.push_back(fmt::format(
-        "W014: vLLM does not start in bf16 on {}, which has no matrix units for it: set "
-        "serving.dtype to \"fp16\"",
-        device.name));
+    warnings.push_back({"W014", fmt::format("vLLM does not start in bf16 on {}, which has no "
+                                            "matrix units for it: set serving.dtype to \"fp16\"",
+                                            device.name)});
     return;
   }
   p.activations = DType::kFp16;
@@ -224,13 +220,12 @@ void require_one_task(const Json& root) {
   }
 }
 
-std::vector<std::string> idle_in_serving(const std::vector<std::string>& written) {
-  std::vector<std::string> warnings;
+Warnings idle_in_serving(const std::vector<std::string>& written) {
+  Warnings warnings;
   for (const std::string& key : written) {
     static constexpr const char* kUsed[] = {"pp", "dp", "fsdp", "cp", "tp"};
     if (std::ranges::find(kUsed, key) != std::end(kUsed)) continue;
-    warnings.push_back(
-        fmt::format("W001: strategy.{} has no effect: serving runs forward passes only", key));
+    warnings.push_back(no_effect("strategy." + key, ": serving runs forward passes only"));
   }
   return warnings;
 }

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/override.h"
+#include "core/warning.h"
 #include "model/kernels.h"
 #include "model/model.h"
 #include "plan/framework_memory.h"
@@ -55,13 +56,13 @@ struct Scenario {
   double price_per_device_hour = 0;        // in the user's currency; 0: not said
   PlacementRule placement_rule;            // which it follows, and each layout of a search
   std::vector<std::int64_t> placement;     // device of each mesh rank; empty: rank r on device r
-  std::string placement_words;        // "pp, tp, dp from the inside out"; "": rank r on device r
-  Host host;                          // issues the ops of each rank
-  std::string calibration;            // path of a calibration of the device; "": none
-  bool flow_network = false;          // messages share links
-  bool interference = true;           // collectives slow kernels down
-  std::vector<std::string> warnings;  // ignored keys of an imported config.json, ...
-  std::string canonical_json;         // resolved, keys sorted: what sha256 and reports quote
+  std::string placement_words;  // "pp, tp, dp from the inside out"; "": rank r on device r
+  Host host;                    // issues the ops of each rank
+  std::string calibration;      // path of a calibration of the device; "": none
+  bool flow_network = false;    // messages share links
+  bool interference = true;     // collectives slow kernels down
+  Warnings warnings;            // ignored keys of an imported config.json, ...
+  std::string canonical_json;   // resolved, keys sorted: what sha256 and reports quote
   std::shared_ptr<const JsonDocument> source;  // the text as read, for `locate`
   std::vector<Override> overrides;             // that are in it
 };

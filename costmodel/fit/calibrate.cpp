@@ -32,8 +32,8 @@ void describe_machine(const std::vector<Row>& rows, CalibrationResult& result) {
              "files of one machine");
     }
     if (run->quiet != "quiet") {
-      result.warnings.push_back(
-          fmt::format("W004: {} was measured on a machine that was {}", run->bench, run->quiet));
+      result.warnings.push_back({"W004", fmt::format("{} was measured on a machine that was {}",
+                                                     run->bench, run->quiet)});
     }
   }
   PLAIT_CHECK(first != nullptr, "rows without a run");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "costmodel/calibration.h"
 #include "model/measurement.h"
 #include "topologies/cluster.h"
@@ -25,8 +26,8 @@ struct FitQuality {
 
 struct CalibrationResult {
   Calibration calibration;
-  std::vector<FitQuality> quality;    // by name
-  std::vector<std::string> warnings;  // what is missing or noisy
+  std::vector<FitQuality> quality;  // by name
+  Warnings warnings;                // what is missing or noisy
 };
 
 /// `rows` of one or several files, each beginning with its "run" row; the machine is the first

@@ -139,10 +139,10 @@ void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationRes
   }
   if (unjudged.empty()) return;
   const std::string all = fmt::format("{}", fmt::join(unjudged, ", "));
-  result.warnings.push_back(
-      unjudged.size() == 1
-          ? fmt::format("W004: {} has no row to be judged by", all)
-          : fmt::format("W004: {} classes have no row to be judged by: {}", unjudged.size(), all));
+  result.warnings.push_back({"W004", unjudged.size() == 1
+                                         ? fmt::format("{} has no row to be judged by", all)
+                                         : fmt::format("{} classes have no row to be judged by: {}",
+                                                       unjudged.size(), all)});
 }
 
 }  // namespace plait

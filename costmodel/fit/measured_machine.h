@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "model/measurement.h"
 #include "topologies/cluster.h"
 
@@ -15,9 +16,9 @@ namespace plait {
 /// another than is asked for. Throws InputError C002 for a
 /// name that the catalogue has not.
 std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::string& asked_for,
-                                   std::vector<std::string>& warnings);
+                                   Warnings& warnings);
 
 /// W015 where they are of several hosts.
-void warn_of_hosts(const std::vector<Row>& rows, std::vector<std::string>& warnings);
+void warn_of_hosts(const std::vector<Row>& rows, Warnings& warnings);
 
 }  // namespace plait

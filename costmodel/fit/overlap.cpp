@@ -103,7 +103,8 @@ void fit_overlap(const std::vector<Row>& rows, CalibrationResult& result) {
   for (const auto& [name, group] : by_communication) fit_one(name, group, result);
   if (left_out > 0) {
     result.warnings.push_back(
-        fmt::format("W004: {} overlaps were measured while one side had already ended", left_out));
+        {"W004",
+         fmt::format("{} overlaps were measured while one side had already ended", left_out)});
   }
 }
 

@@ -42,8 +42,7 @@ DoubtedRows doubted_rows(const std::vector<Row>& rows,
 
 }  // namespace
 
-void doubt_units(const std::vector<Row>& rows, const Device& gpu,
-                 std::vector<std::string>& warnings) {
+void doubt_units(const std::vector<Row>& rows, const Device& gpu, Warnings& warnings) {
   const DoubtedRows found =
       doubted_rows(rows, [&](const KernelRow& row) -> std::optional<std::string> {
         const double sheet = CostModel{}.compute(row.op, gpu).total().value,
@@ -52,14 +51,15 @@ void doubt_units(const std::vector<Row>& rows, const Device& gpu,
         return fmt::format("{:.3g} s where the data sheet says {:.3g}", row.cpu.median, sheet);
       });
   if (found.doubted == 0) return;
-  warnings.push_back(fmt::format(
-      "W028: {} of {} kernels took more than {} times as long as by the data sheet of {}, or as "
-      "short: in another unit? cpu_s is in seconds; the first: {}",
-      found.doubted, found.kernels, kFarOff, gpu.name, found.first));
+  warnings.push_back(
+      {"W028",
+       fmt::format(
+           "{} of {} kernels took more than {} times as long as by the data sheet of {}, or as "
+           "short: in another unit? cpu_s is in seconds; the first: {}",
+           found.doubted, found.kernels, kFarOff, gpu.name, found.first)});
 }
 
-void doubt_rates(const std::vector<Row>& rows, const Device& gpu,
-                 std::vector<std::string>& warnings) {
+void doubt_rates(const std::vector<Row>& rows, const Device& gpu, Warnings& warnings) {
   const DoubtedRows found =
       doubted_rows(rows, [&](const KernelRow& row) -> std::optional<std::string> {
         if (!std::holds_alternative<MatMul>(row.op)) return std::nullopt;
@@ -70,12 +70,13 @@ void doubt_rates(const std::vector<Row>& rows, const Device& gpu,
       });
   if (found.doubted == 0) return;
   warnings.push_back(
-      fmt::format("W032: {} of {} kernels are faster than the dense peak of {}: of another device, "
-                  "or in another unit? cpu_s is in seconds; the first: {}",
-                  found.doubted, found.kernels, gpu.name, found.first));
+      {"W032",
+       fmt::format("{} of {} kernels are faster than the dense peak of {}: of another device, "
+                   "or in another unit? cpu_s is in seconds; the first: {}",
+                   found.doubted, found.kernels, gpu.name, found.first)});
 }
 
-void doubt_repeats(const std::vector<Row>& rows, std::vector<std::string>& warnings) {
+void doubt_repeats(const std::vector<Row>& rows, Warnings& warnings) {
   std::map<std::string, std::pair<double, double>> extremes;  // by op
   for (const Row& row : rows) {
     const auto* kernel = std::get_if<KernelRow>(&row);
@@ -97,12 +98,13 @@ void doubt_repeats(const std::vector<Row>& rows, std::vector<std::string>& warni
   }
   if (doubted == 0) return;
   warnings.push_back(
-      fmt::format("W033: measurements of {} of {} ops contradict each other by more than {} times, "
-                  "and their medians are fitted; the worst: {}",
-                  doubted, extremes.size(), kContradiction, worst));
+      {"W033",
+       fmt::format("measurements of {} of {} ops contradict each other by more than {} times, "
+                   "and their medians are fitted; the worst: {}",
+                   doubted, extremes.size(), kContradiction, worst)});
 }
 
-void doubt_fits(const std::vector<FitQuality>& quality, std::vector<std::string>& warnings) {
+void doubt_fits(const std::vector<FitQuality>& quality, Warnings& warnings) {
   std::vector<std::string> worse;
   for (const FitQuality& q : quality) {
     if (q.held_out_rows == 0 || !q.data_sheet_error) continue;
@@ -112,9 +114,10 @@ void doubt_fits(const std::vector<FitQuality>& quality, std::vector<std::string>
   }
   if (worse.empty()) return;
   warnings.push_back(
-      fmt::format("W033: by the rows that were not fitted the data sheet is nearer than the fit: "
-                  "{}; measure more shapes, on a quiet machine",
-                  fmt::join(worse, ", ")));
+      {"W033",
+       fmt::format("by the rows that were not fitted the data sheet is nearer than the fit: "
+                   "{}; measure more shapes, on a quiet machine",
+                   fmt::join(worse, ", "))});
 }
 
 }  // namespace plait

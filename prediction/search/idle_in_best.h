@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "prediction/search/question.h"
 #include "reports/search.h"
 
 namespace plait {
 
 /// W001 of fields that have no effect in any of these layouts, but for those that are searched.
-std::vector<std::string> idle_in_best(const SearchQuestion& question,
-                                      const std::vector<SearchRow>& best);
+Warnings idle_in_best(const SearchQuestion& question, const std::vector<SearchRow>& best);
 
 }  // namespace plait

@@ -132,11 +132,11 @@ Machines machines_of(const SearchQuestion& q) {
   out.about = said_of(q, out.studies);
   out.about.held = held_fields(*out.studies.front(), variations);
   out.warnings = out.studies.front()->warnings();
-  std::ranges::copy(idle_prices(q.prices, devices), std::back_inserter(out.warnings));
+  append(out.warnings, idle_prices(q.prices, devices));
   std::vector<PricedDevice> priced;
   for (const Scenario* s : scenarios)
     std::ranges::copy(priced_devices(*s), std::back_inserter(priced));
-  std::ranges::copy(shared_prices(q.prices, priced), std::back_inserter(out.warnings));
+  append(out.warnings, shared_prices(q.prices, priced));
   const auto is_too_large = [&q](const Study& study) {
     return q.max_gpus > 0 && study.scenario().cluster.world_size() > q.max_gpus;
   };

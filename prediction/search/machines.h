@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "prediction/search/study.h"
 #include "reports/search.h"
 
@@ -17,7 +18,7 @@ struct Machines {
   Studies studies;
   SearchReport about;                 // without an answer
   const Study* as_written = nullptr;  // of the scenario's own machine, where it is searched
-  std::vector<std::string> warnings = {};
+  Warnings warnings = {};
 };
 
 /// Those of the question and of fields that list values; it outlives them. Throws InputError as

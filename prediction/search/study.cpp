@@ -94,18 +94,17 @@ Study::Study(const SearchQuestion& q, Assignments machine)
   if (!open_.leaves_open()) own_ = as_written(q, sets, own_refused_);
 }
 
-std::vector<std::string> Study::warnings() const {
-  std::vector<std::string> out = open_.scenario.warnings;
-  std::erase_if(out, [](const std::string& w) { return w.starts_with("W001"); });
+Warnings Study::warnings() const {
+  Warnings out = open_.scenario.warnings;
+  std::erase_if(out, [](const Warning& w) { return w.code == "W001"; });
   if (open_.scenario.flow_network) {
-    out.emplace_back(
-        "W006: network flow: layouts are searched and simulated with the analytic network");
+    out.push_back(
+        {"W006", "network flow: layouts are searched and simulated with the analytic network"});
   }
   for (const std::string& field : searched_all_the_same(question_, open_, kept_)) {
-    out.push_back(fmt::format(
-        "W022: {0} of --set is where the search begins, and is searched like the whole layout: "
-        "--keep {0} keeps it",
-        field));
+    out.push_back({"W022", fmt::format("{0} of --set is where the search begins, and is searched "
+                                       "like the whole layout: --keep {0} keeps it",
+                                       field)});
   }
   return out;
 }

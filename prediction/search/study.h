@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/warning.h"
 #include "costmodel/costmodel.h"
 #include "prediction/search/crews.h"
 #include "prediction/search/question.h"
@@ -40,7 +41,7 @@ class Study {
   /// Where it has no layouts: sizes that keep them away.
   std::vector<FreedSize> freed() const { return freed_sizes(space_in(open_.scenario, space_)); }
   /// But for fields without effect (W001), which the layout decides: idle_in_best.
-  std::vector<std::string> warnings() const;
+  Warnings warnings() const;
   /// What is searched, to the last bit: spaces of one text have the same layouts with the same
   /// figures.
   std::string identity() const;

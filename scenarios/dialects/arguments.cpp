@@ -189,7 +189,7 @@ void Arguments::unsupported(std::string_view name, const std::string& what) {
                     "remove it, or import another run"});
 }
 
-void Arguments::report_nothing(std::vector<std::string>& warnings) const {
+void Arguments::report_nothing(Warnings& warnings) const {
   std::vector<std::string> names;
   const auto add = [&](const ShellWord& word) {
     const std::string name = fmt::format("{} (line {})", word.text, word.line);
@@ -203,11 +203,11 @@ void Arguments::report_nothing(std::vector<std::string>& warnings) const {
   }
   if (names.empty()) return;
   warnings.push_back(
-      fmt::format("W008: read as nothing, since the script does not say what it is: {}",
-                  fmt::join(names, ", ")));
+      {"W008", fmt::format("read as nothing, since the script does not say what it is: {}",
+                           fmt::join(names, ", "))});
 }
 
-void Arguments::report_repeated(std::vector<std::string>& warnings) const {
+void Arguments::report_repeated(Warnings& warnings) const {
   std::vector<std::string> names;
   for (auto last = options_.rbegin(); last != options_.rend(); ++last) {
     const auto is_other = [&](const Option& o) {
@@ -221,11 +221,12 @@ void Arguments::report_repeated(std::vector<std::string>& warnings) const {
     names.insert(names.begin(), fmt::format("{}{} (line {})", last->name, value, last->line));
   }
   if (names.empty()) return;
-  warnings.push_back(fmt::format("W008: of options that stand several times the last is read: {}",
-                                 fmt::join(names, ", ")));
+  warnings.push_back(
+      {"W008", fmt::format("of options that stand several times the last is read: {}",
+                           fmt::join(names, ", "))});
 }
 
-void Arguments::report_unread(std::vector<std::string>& warnings) const {
+void Arguments::report_unread(Warnings& warnings) const {
   const std::vector<std::string> known(asked_.begin(), asked_.end());
   std::vector<std::string> names;
   for (const Option& o : options_) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/shell/shell_words.h"
 
@@ -77,7 +78,7 @@ class Arguments {
   /// W007 with all options that were not asked for, if any, and what they may be slips of, and W008
   /// with words that may be more options, which only a shell could fill in, and with options that
   /// stand several times.
-  void report_unread(std::vector<std::string>& warnings) const;
+  void report_unread(Warnings& warnings) const;
   /// Not one of its options was asked for.
   bool knows_none() const {
     return std::ranges::none_of(options_, [](const Option& o) { return o.read; });
@@ -88,8 +89,8 @@ class Arguments {
  private:
   Where at(const Option& option) const { return {file_, option.line, 0, option.name}; }
   [[noreturn]] void malformed(const Option& option, const std::string& expected) const;
-  void report_nothing(std::vector<std::string>& warnings) const;
-  void report_repeated(std::vector<std::string>& warnings) const;
+  void report_nothing(Warnings& warnings) const;
+  void report_repeated(Warnings& warnings) const;
   bool is_list(std::string_view name) const { return std::ranges::count(lists_, name) != 0; }
 
   std::string file_;

@@ -23,7 +23,7 @@ class Batches {
         samples_(capped_product({steps_, replicas})),
         replicas_(replicas) {}
 
-  void agree(std::vector<std::string>* warnings) {
+  void agree(Warnings* warnings) {
     if (imported_.accumulation.by_default && tree_.find(kGlobal) != nullptr) return;
     const Given *global = given(kGlobal), *micro = given(kMicro);
     if (global == nullptr && micro == nullptr) return agree_with_base();
@@ -65,13 +65,15 @@ class Batches {
 
   /// torchtitan runs the schedule of its pipeline once for each local batch, and starts the next
   /// when all of it is back (torchtitan/train.py, train_step and forward_backward_step).
-  std::string flushes(const Given& global, const Given& micro, std::int64_t times) const {
+  Warning flushes(const Given& global, const Given& micro, std::int64_t times) const {
     const std::int64_t local = std::stoll(micro.value) * steps_;
-    return fmt::format(
-        "W008: a batch of {0} (line {1}) is {2} local batches of {3} for each of {4} replicas: the "
-        "program fills and drains its pipeline {2} times in a step, and here it is filled once, "
-        "which is faster; to run what is predicted, set local_batch_size to {5}",
-        global.value, global.line, times, local, replicas_, local * times);
+    return {
+        "W008",
+        fmt::format(
+            "a batch of {0} (line {1}) is {2} local batches of {3} for each of {4} replicas: the "
+            "program fills and drains its pipeline {2} times in a step, and here it is filled "
+            "once, which is faster; to run what is predicted, set local_batch_size to {5}",
+            global.value, global.line, times, local, replicas_, local * times)};
   }
 
   /// Steps alone go with the micro-batch of the base, or where it has none with its batch.
@@ -110,7 +112,7 @@ std::int64_t accumulation_steps(const Imported& imported) {
 }
 
 void agree_on_batches(ScenarioTree& tree, const Imported& imported, const std::string& file,
-                      std::int64_t replicas, std::vector<std::string>* warnings) {
+                      std::int64_t replicas, Warnings* warnings) {
   if (accumulation_steps(imported) == 0) return;
   Batches(tree, imported, file, replicas).agree(warnings);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/scenario_tree.h"
 
@@ -15,7 +16,7 @@ namespace plait {
 /// `warnings`, where given, gets W008 where a pipeline is filled and drained several times in a
 /// step. Throws InputError D004 where the sizes do not go together.
 void agree_on_batches(ScenarioTree& tree, const Imported& imported, const std::string& file,
-                      std::int64_t replicas, std::vector<std::string>* warnings);
+                      std::int64_t replicas, Warnings* warnings);
 
 /// How many micro-batches a replica adds up, as the file says it; 0: it does not.
 std::int64_t accumulation_steps(const Imported& imported);

@@ -41,7 +41,7 @@ const ConfigEntry* ConfigEntries::find(std::initializer_list<std::string_view> p
   return out;
 }
 
-void ConfigEntries::report_unread(std::vector<std::string>& warnings) const {
+void ConfigEntries::report_unread(Warnings& warnings) const {
   std::vector<std::string> unread;
   for (std::size_t i = 0; i < list_.size(); ++i) {
     if (asked_[i] == 0) unread.push_back(list_[i].path);

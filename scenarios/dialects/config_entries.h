@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/warning.h"
 
 namespace plait {
 
@@ -39,7 +40,7 @@ class ConfigEntries {
     return std::ranges::none_of(asked_, [](char asked) { return asked; });
   }
   /// W007 with all that were not asked for, if any.
-  void report_unread(std::vector<std::string>& warnings) const;
+  void report_unread(Warnings& warnings) const;
 
   // Of an entry that was found, or `otherwise` where there is none. Throw InputError D003.
 

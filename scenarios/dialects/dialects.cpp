@@ -146,8 +146,9 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
   return std::move(draft).finish(dialect);
 }
 
-void warn_unread(const std::vector<std::string>& names, std::vector<std::string>& warnings) {
-  if (!names.empty()) warnings.push_back(fmt::format("W007: not read: {}", fmt::join(names, ", ")));
+void warn_unread(const std::vector<std::string>& names, Warnings& warnings) {
+  if (!names.empty())
+    warnings.push_back({"W007", fmt::format("not read: {}", fmt::join(names, ", "))});
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/warning.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
@@ -136,12 +137,11 @@ struct Imported {
     std::vector<Given> given;
   };
   std::vector<OfType> by_type = {};
-  std::vector<std::string>
-      warnings;  // W007 options that were not read, W008 readings that are near
+  Warnings warnings;  // W007 options that were not read, W008 readings that are near
 };
 
 /// W007, if there are any.
-void warn_unread(const std::vector<std::string>& names, std::vector<std::string>& warnings);
+void warn_unread(const std::vector<std::string>& names, Warnings& warnings);
 
 /// Throws InputError D002 to D006 with the line, D010 where the file is no such file, or J0xx.
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect);
@@ -160,6 +160,6 @@ struct BaseScenario {
 /// all that neither says, D008, and what parse_scenario throws.
 std::string scenario_json(const Imported& imported, const std::string& file,
                           const BaseScenario& base, const std::string& folder,
-                          std::vector<std::string>* warnings = nullptr);
+                          Warnings* warnings = nullptr);
 
 }  // namespace plait

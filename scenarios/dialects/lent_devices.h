@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/scenario_tree.h"
 #include "scenarios/scenario.h"
 
@@ -13,8 +14,8 @@ namespace plait {
 
 /// A server's ranks are all that there are: of a larger machine it has as many devices (W008).
 void take_devices(ScenarioTree& tree, const Cluster& machine, std::int64_t ranks,
-                  std::vector<std::string>* warnings);
+                  Warnings* warnings);
 /// One rank has nobody to shard with, unless its shard is in host memory: zero_stage is 0 (W008).
-void keep_whole(ScenarioTree& tree, std::vector<std::string>* warnings);
+void keep_whole(ScenarioTree& tree, Warnings* warnings);
 
 }  // namespace plait

@@ -73,14 +73,16 @@ class Merge {
 
   /// W013: the program of the file has other kernels than a whole base that names none. W008: what
   /// the file says of the machine is not what the base says.
-  void warn(std::vector<std::string>& warnings) const {
+  void warn(Warnings& warnings) const {
     if (fuses_all_ && !imported_.framework.empty()) {
-      warnings.push_back(fmt::format(
-          "W013: each op is one kernel, as the base names no framework; what this file starts runs "
-          "the kernels of {0}: set framework to \"{0}\" in the base",
-          imported_.framework));
+      warnings.push_back(
+          {"W013",
+           fmt::format("each op is one kernel, as the base names no framework; what this file "
+                       "starts runs the kernels of {0}: set framework to \"{0}\" in the base",
+                       imported_.framework)});
     }
-    if (!machine_.empty()) warnings.push_back(fmt::format("W008: {}", fmt::join(machine_, "; ")));
+    if (!machine_.empty())
+      warnings.push_back({"W008", fmt::format("{}", fmt::join(machine_, "; "))});
   }
 
   /// D005.
@@ -99,7 +101,7 @@ class Merge {
     refuse_missing(missing, imported_.unknown_model, file_);
   }
 
-  void share_out_the_ranks(std::vector<std::string>* warnings) {
+  void share_out_the_ranks(Warnings* warnings) {
     const std::string text = Tree{{"cluster", tree_.root["cluster"]}}.dump();
     const Cluster machine = machine_in(text);
     widen(machine.device, warnings);
@@ -163,18 +165,16 @@ class Merge {
   }
 
   /// W008 where the model's modules are not known.
-  void adapt_all_linear(const Model& model, const std::string& folder,
-                        std::vector<std::string>* warnings) {
+  void adapt_all_linear(const Model& model, const std::string& folder, Warnings* warnings) {
     if (!imported_.adapts_all_linear || serves_) return;
     const LinearModules modules = linear_modules(tree_.root["model"], folder, model);
     std::vector<std::string> names;
     for (const AdapterTarget t : modules.targets) names.emplace_back(name_of(t));
     set("workload.lora.targets", names);
     if (!modules.assumed || warnings == nullptr) return;
-    warnings->push_back(fmt::format(
-        "W008: \"all-linear\" is read as {} of each layer: which modules such a model has is not "
-        "known",
-        fmt::join(names, ", ")));
+    warnings->push_back({"W008", fmt::format("\"all-linear\" is read as {} of each layer: which "
+                                             "modules such a model has is not known",
+                                             fmt::join(names, ", "))});
   }
 
   std::string text() const { return tree_.root.dump(2) + "\n"; }
@@ -225,7 +225,7 @@ class Merge {
   }
 
   /// Weights of products that the device does not have.
-  void widen(const Device& device, std::vector<std::string>* warnings) {
+  void widen(const Device& device, Warnings* warnings) {
     const std::pair<const char*, const char*> layers[] = {
         {"serving.products", "serving.weights"},
         {"serving.expert_products", "serving.expert_weights"}};
@@ -238,9 +238,10 @@ class Merge {
       set(products, "plain");
       set(weights, name_of(*widened));
       if (warnings == nullptr) continue;
-      warnings->push_back(fmt::format(
-          "W008: {} has no products in {}: weights for them are read as widened by products",
-          device.name, dtype));
+      warnings->push_back(
+          {"W008",
+           fmt::format("{} has no products in {}: weights for them are read as widened by products",
+                       device.name, dtype)});
       warnings = nullptr;
     }
   }
@@ -324,8 +325,7 @@ class Merge {
 }  // namespace
 
 std::string scenario_json(const Imported& imported, const std::string& file,
-                          const BaseScenario& base, const std::string& folder,
-                          std::vector<std::string>* warnings) {
+                          const BaseScenario& base, const std::string& folder, Warnings* warnings) {
   if (!base.text.empty()) check_base(base);
   ScenarioTree tree = tree_of(base);
   const Imported counted = in_nodes(imported, tree, file);

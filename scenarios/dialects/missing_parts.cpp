@@ -82,13 +82,14 @@ bool works_on_processor(const LayerRule& rule, std::int64_t layers) {
 
 }  // namespace
 
-void warn_of_processor(const Scenario& scenario, std::vector<std::string>& warnings) {
+void warn_of_processor(const Scenario& scenario, Warnings& warnings) {
   const bool works =
       scenario.serving && works_on_processor(scenario.serving->layers, scenario.model.layers);
   if (!works || !scenario.processor.name.empty()) return;
-  warnings.emplace_back(
-      "W008: what no device has room for the processor computes, and the base does not say which "
-      "it is: to be served, the scenario wants cluster.processor, such as \"cpu-host\"");
+  warnings.push_back(
+      {"W008",
+       "what no device has room for the processor computes, and the base does not say which it is: "
+       "to be served, the scenario wants cluster.processor, such as \"cpu-host\""});
 }
 
 }  // namespace plait

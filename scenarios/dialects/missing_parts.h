@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
@@ -14,6 +15,6 @@ namespace plait {
                                  const std::string& unknown_model, const std::string& file);
 
 /// W008 where the scenario serves with work for a processor, and names none.
-void warn_of_processor(const Scenario& scenario, std::vector<std::string>& warnings);
+void warn_of_processor(const Scenario& scenario, Warnings& warnings);
 
 }  // namespace plait

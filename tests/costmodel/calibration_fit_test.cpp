@@ -214,9 +214,9 @@ TEST(Calibrate, ShapesStayOnTheirSideInAnyOrder) {
 TEST(Calibrate, NoisyMachinesAreNamed) {
   std::vector<Row> rows = synthetic(0);
   std::get<RunRow>(rows[0]).quiet = "noisy: 12 % stolen";
-  const std::vector<std::string> warnings = calibrate(rows, "box", "hash").warnings;
+  const Warnings warnings = calibrate(rows, "box", "hash").warnings;
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_NE(warnings[0].find("12 % stolen"), std::string::npos);
+  EXPECT_NE(warnings[0].text.find("12 % stolen"), std::string::npos);
 }
 
 // Products at half the peak: in seconds, in milliseconds, and a thousand times too short.
@@ -229,9 +229,9 @@ TEST(Calibrate, TimesInAnotherUnitAreNamed) {
       const double seconds = 2.0 * static_cast<double>(m) * 8192 * 8192 / (gpu.peak_bf16.value / 2);
       rows.push_back(timed(op, seconds * unit));
     }
-    std::vector<std::string> out = calibrate(rows, "box", "hash", &gpu).warnings;
-    std::erase_if(out, [](const std::string& w) { return !w.starts_with("W028"); });
-    return out.empty() ? "" : out.front().substr(0, 22);
+    Warnings out = calibrate(rows, "box", "hash", &gpu).warnings;
+    std::erase_if(out, [](const Warning& w) { return w.code != "W028"; });
+    return out.empty() ? "" : printed(out.front()).substr(0, 22);
   };
   EXPECT_EQ(said(1), "");
   EXPECT_EQ(said(1e3), "W028: 4 of 4 kernels t");

@@ -12,7 +12,7 @@ RunRow run_on(const std::string& processor, const std::string& host = "a") {
 }
 
 TEST(MeasuredMachine, TheGpuIsTheOneThatIsAskedForOrThatItsDriverReports) {
-  std::vector<std::string> warnings;
+  Warnings warnings;
   const std::vector<Row> rows = {run_on("NVIDIA H100 80GB HBM3"), GpuRow()};
   EXPECT_EQ(measured_gpu(rows, "", warnings)->name, "h100-sxm");
   EXPECT_EQ(measured_gpu(rows, "a100-80-sxm", warnings)->name, "a100-80-sxm");
@@ -20,21 +20,21 @@ TEST(MeasuredMachine, TheGpuIsTheOneThatIsAskedForOrThatItsDriverReports) {
 }
 
 TEST(MeasuredMachine, AGpuThatTheCatalogueHasNotIsTold) {
-  std::vector<std::string> warnings;
+  Warnings warnings;
   EXPECT_FALSE(measured_gpu({run_on("Some Processor")}, "", warnings));
   EXPECT_TRUE(warnings.empty()) << "a processor is none";
   EXPECT_FALSE(measured_gpu({run_on("Some GPU"), GpuRow()}, "", warnings));
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_TRUE(warnings[0].starts_with("W009"));
+  EXPECT_EQ(warnings[0].code, "W009");
 }
 
 TEST(MeasuredMachine, SeveralHostsAreTold) {
-  std::vector<std::string> warnings;
+  Warnings warnings;
   warn_of_hosts({run_on("x", "a"), run_on("x", "a")}, warnings);
   EXPECT_TRUE(warnings.empty());
   warn_of_hosts({run_on("x", "a"), run_on("x", "b")}, warnings);
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_TRUE(warnings[0].starts_with("W015"));
+  EXPECT_EQ(warnings[0].code, "W015");
 }
 
 }  // namespace plait::measured_machine_test

@@ -95,7 +95,7 @@ TEST(OverlapFit, RowsThatWereNotCoveredAreLeftOutAndSaid) {
   const CalibrationResult result = fitted({overlapped(a_product(), 1.2), uncovered});
   EXPECT_NEAR(result.calibration.held_multiprocessors.at("all_reduce"), 132 - 110, 1e-9);
   ASSERT_EQ(result.warnings.size(), 1U);
-  EXPECT_NE(result.warnings[0].find("1 overlaps"), std::string::npos);
+  EXPECT_NE(result.warnings[0].text.find("1 overlaps"), std::string::npos);
 }
 
 TEST(HeldMultiprocessors, AreTheMeasuredOnesWhereThereAreAny) {

@@ -52,7 +52,7 @@ TEST(Prediction, ByACalibrationSaysSoAndWhatThatHasNot) {
   EXPECT_NE(to_json(with).find(R"("calibration": "box, 2026-01-02")"), std::string::npos);
   EXPECT_NE(to_text(with, {}).find("calibration box, 2026-01-02"), std::string::npos);
   ASSERT_FALSE(with.run.warnings.empty());
-  const std::string& told = with.run.warnings.front();
+  const std::string told = printed(with.run.warnings.front());
   EXPECT_TRUE(told.starts_with("W035: the calibration box, 2026-01-02 has no ")) << told;
   EXPECT_NE(told.find("matmul.nn.bf16"), std::string::npos) << told;
   EXPECT_EQ(told.find("matmul.nt.bf16"), std::string::npos) << told;

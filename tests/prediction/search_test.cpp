@@ -74,8 +74,7 @@ TEST(Search, WhyTheScenarioItselfHasNoRowIsKnown) {
   EXPECT_TRUE(answer.own_refused->code.starts_with('S'));
 }
 
-std::vector<std::string> told_of(const std::vector<std::string>& prices, const Scenario& a,
-                                 const Scenario& b) {
+Warnings told_of(const std::vector<std::string>& prices, const Scenario& a, const Scenario& b) {
   std::vector<PricedDevice> priced = priced_devices(a);
   for (PricedDevice& d : priced_devices(b)) priced.push_back(std::move(d));
   return shared_prices(prices, priced);
@@ -86,10 +85,10 @@ TEST(Search, OnePriceOfUnlikeDevicesIsToldUnlessItNamesThem) {
   Scenario a = parse_scenario(q.text, q.file);
   Scenario b = parse_scenario(q.text, q.file, {{"cluster.preset", "hgx-h200"}});
   a.price_per_device_hour = b.price_per_device_hour = 2.5;
-  const std::vector<std::string> told = told_of({}, a, b);
+  const Warnings told = told_of({}, a, b);
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_TRUE(told[0].starts_with("W026: ")) << told[0];
-  EXPECT_NE(told[0].find(a.cluster.device.name + "=PRICE,h200-sxm=PRICE"), std::string::npos);
+  EXPECT_EQ(told[0].code, "W026");
+  EXPECT_NE(told[0].text.find(a.cluster.device.name + "=PRICE,h200-sxm=PRICE"), std::string::npos);
   EXPECT_TRUE(told_of({}, a, a).empty());
   EXPECT_TRUE(told_of({"h200-sxm=2.5"}, a, b).empty());
   b.price_per_device_hour = 3;

@@ -42,7 +42,7 @@ Report whole() {
                 .checkpoint_write_s = 9,
                 .price = 12,
                 .energy_kwh = 13};
-  r.run.warnings = {"W001: a field has no effect", "W012: the trace is large"};
+  r.run.warnings = {{"W001", "a field has no effect"}, {"W012", "the trace is large"}};
   return r;
 }
 

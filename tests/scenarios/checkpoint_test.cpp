@@ -31,7 +31,7 @@ ServingPrecision served(const std::string& quantization, const std::string& serv
 
 std::string warnings_of(const Scenario& s) {
   std::string out;
-  for (const std::string& w : s.warnings) out += w + "\n";
+  for (const Warning& w : s.warnings) out += printed(w) + "\n";
   return out;
 }
 

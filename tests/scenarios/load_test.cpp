@@ -50,8 +50,8 @@ TEST(Documents, WithoutEffectAreWarnedAbout) {
   for (const char* idle : {R"({"packing":"none","length":16})", R"({"packing":"packed"})"}) {
     const Scenario s = of_documents(idle);
     ASSERT_EQ(s.warnings.size(), 1U);
-    EXPECT_TRUE(s.warnings[0].starts_with("W001: workload.documents has no effect"))
-        << s.warnings[0];
+    EXPECT_TRUE(printed(s.warnings[0]).starts_with("W001: workload.documents has no effect"))
+        << s.warnings[0].text;
   }
 }
 
@@ -60,9 +60,9 @@ TEST(Precision, OfGpusThatHaveNoUnitsForItIsWarnedAbout) {
     return parse(scenario("{}"), {{"cluster", cluster}, {"workload.precision", precision}})
         .warnings;
   };
-  const std::vector<std::string> found = warnings("dgx-v100", "bf16");
+  const Warnings found = warnings("dgx-v100", "bf16");
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_TRUE(found[0].starts_with("W014: v100")) << found[0];
+  EXPECT_TRUE(printed(found[0]).starts_with("W014: v100")) << found[0].text;
   EXPECT_TRUE(warnings("dgx-v100", "fp16").empty());
   EXPECT_TRUE(warnings("dgx-a100", "bf16").empty());
 }
@@ -81,7 +81,7 @@ TEST(Adapters, AreReadWithTheirTargetsAndAreAllFourProductsByDefault) {
 TEST(Adapters, OfNoRankAreWarnedAboutAndNotPartOfTheScenariosHash) {
   const Scenario idle = parse(scenario("{}"), {{"workload.lora", R"({"alpha":16})"}});
   ASSERT_EQ(idle.warnings.size(), 1U);
-  EXPECT_EQ(idle.warnings[0], "W001: workload.lora has no effect: its rank is 0");
+  EXPECT_EQ(printed(idle.warnings[0]), "W001: workload.lora has no effect: its rank is 0");
   EXPECT_EQ(idle.canonical_json, parse(scenario("{}")).canonical_json);
 }
 
@@ -143,8 +143,8 @@ TEST(Strategy, ListedTensorDegreesSayHowManyStagesAndRanksThereAre) {
 TEST(Strategy, IdleOptionsAreWarnings) {
   const Scenario s = parse(scenario(R"({"sequence_parallel":true,"pipeline":{"chunks":1}})"));
   ASSERT_EQ(s.warnings.size(), 2U);
-  EXPECT_NE(s.warnings[0].find("strategy.sequence_parallel"), std::string::npos);
-  EXPECT_NE(s.warnings[1].find("strategy.pipeline"), std::string::npos);
+  EXPECT_NE(s.warnings[0].text.find("strategy.sequence_parallel"), std::string::npos);
+  EXPECT_NE(s.warnings[1].text.find("strategy.pipeline"), std::string::npos);
 }
 
 TEST(ModelPart, PresetWithChanges) {
@@ -340,7 +340,7 @@ TEST(Files, EachLoadsWithoutWarningAndSaysWhatItShows) {
     try {
       const Scenario s = load_scenario(file);
       EXPECT_GT(s.comment.size(), 40U) << file;
-      EXPECT_TRUE(s.warnings.empty()) << file << ": " << s.warnings.front();
+      EXPECT_TRUE(s.warnings.empty()) << file << ": " << s.warnings.front().text;
       EXPECT_EQ(ranks_of(s.strategy), s.cluster.world_size()) << file;
     } catch (const InputError& e) {
       ADD_FAILURE() << file << "\n" << e.what();

@@ -18,7 +18,8 @@ Scenario parsed(const std::string& precision, std::vector<Override> more = {}) {
 /// The only warning is of that field.
 void expect_idle(const Scenario& s, const std::string& field) {
   ASSERT_EQ(s.warnings.size(), 1U);
-  EXPECT_TRUE(s.warnings[0].starts_with("W001: " + field + " has no effect")) << s.warnings[0];
+  EXPECT_EQ(s.warnings[0].code, "W001");
+  EXPECT_EQ(s.warnings[0].path, field);
 }
 
 TEST(NarrowPrecision, PlainLayersStandAtTheEndsOfWhatIsNarrowed) {

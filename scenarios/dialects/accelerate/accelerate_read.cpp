@@ -87,8 +87,9 @@ class Reading {
     machines_ = alone ? 1 : std::max<std::int64_t>(integer("num_machines", 1), 1);
     std::int64_t processes = integer("num_processes", alone ? 1 : 0);
     if (alone && processes > 1) {
-      out_.warnings.push_back(fmt::format(
-          "W008: num_processes {} is read as 1: distributed_type NO starts one", processes));
+      out_.warnings.push_back(
+          {"W008", fmt::format("num_processes {} is read as 1: distributed_type NO starts one",
+                               processes)});
     }
     if (alone) find("num_machines"), processes = 1;
     if (processes == 0) return;
@@ -126,9 +127,11 @@ class Reading {
   void narrow() {
     for (const char* key : {"gradients", "reduction"})
       give("mixed_precision", std::string("workload.precision.") + key, R"("fp32")");
-    out_.warnings.emplace_back(
-        "W008: mixed_precision fp8 is read as weights in bf16 beside a master in fp32: parameters "
-        "are in fp32 alone, and bf16 is what torch.autocast casts them to in each pass");
+    out_.warnings.push_back(
+        {"W008",
+         "mixed_precision fp8 is read as weights in bf16 beside a master in fp32: parameters are "
+         "in "
+         "fp32 alone, and bf16 is what torch.autocast casts them to in each pass"});
   }
 
   void mesh() {
@@ -185,7 +188,7 @@ class Reading {
     }
     if (policy == "SIZE_BASED_WRAP") {
       out_.warnings.push_back(
-          fmt::format("W008: {} is SIZE_BASED_WRAP: units are read as a layer each", by));
+          {"W008", fmt::format("{} is SIZE_BASED_WRAP: units are read as a layer each", by)});
     }
     give(by, "strategy.fsdp_options.root", "true");
   }
@@ -214,10 +217,11 @@ class Reading {
     if (entry == nullptr) return;
     const std::string same = reshards ? "FULL_SHARD" : "SHARD_GRAD_OP";
     if (kShardings[kind_of_sharding(one_of(older, kShardings, same))] == same) return;
-    out_.warnings.push_back(fmt::format(
-        "W008: {} {} (line {}) changes nothing with fsdp_version 2: reshard_after_forward and "
-        "parallelism_config say how weights are sharded",
-        older, entry->text, entry->line));
+    out_.warnings.push_back(
+        {"W008",
+         fmt::format("{} {} (line {}) changes nothing with fsdp_version 2: reshard_after_forward "
+                     "and parallelism_config say how weights are sharded",
+                     older, entry->text, entry->line)});
   }
   static std::size_t kind_of_sharding(const std::string& name) {
     return static_cast<std::size_t>(std::ranges::find(kShardings, name) - kShardings.begin()) % 5;
@@ -260,7 +264,7 @@ class Reading {
       out_.give(std::move(g.path), std::move(g.value), line_of(g.line));
     }
     if (!read.framework.empty()) out_.framework = read.framework;
-    std::ranges::move(read.warnings, std::back_inserter(out_.warnings));
+    append(out_.warnings, std::move(read.warnings));
     out_.accumulation = read.accumulation;
     out_.accumulation.line = line_of(read.accumulation.line);
   }

@@ -44,9 +44,10 @@ class Reading {
       find(name);
     report_unread();
     if (!automatic_.empty()) {
-      out_.warnings.push_back(fmt::format(
-          "W008: as in the base, or by default, since the file leaves it to a launcher: {}",
-          fmt::join(automatic_, ", ")));
+      out_.warnings.push_back(
+          {"W008",
+           fmt::format("as in the base, or by default, since the file leaves it to a launcher: {}",
+                       fmt::join(automatic_, ", "))});
     }
     return std::move(out_);
   }
@@ -189,9 +190,10 @@ class Reading {
   /// gradients, and gathers the others' weights at the end of step() (bf16_optimizer.py; engine.py,
   /// _do_optimizer_sanity_check and allreduce_gradients).
   std::vector<Given> of_bf16_optimizer() {
-    out_.warnings.emplace_back(
-        "W008: stage 0 with weights in bf16 is read as zero_stage 1 with data.all_reduce: "
-        "DeepSpeed's BF16_Optimizer shards master weights and moments there");
+    out_.warnings.push_back(
+        {"W008",
+         "stage 0 with weights in bf16 is read as zero_stage 1 with data.all_reduce: DeepSpeed's "
+         "BF16_Optimizer shards master weights and moments there"});
     const int stage = line("zero_optimization.stage");
     return {{"strategy.zero_stage", "1", stage}, {"strategy.data.all_reduce", "true", stage}};
   }
@@ -266,9 +268,9 @@ class Reading {
     if (parameters == "none" || optimizer != "none") return;
     std::erase_if(out_.given,
                   [](const Given& g) { return g.path == "strategy.offload.parameters"; });
-    out_.warnings.emplace_back(
-        "W008: offload_param without offload_optimizer is read as none: a scenario has parameters "
-        "in host memory beside their optimizer alone");
+    out_.warnings.push_back({"W008",
+                             "offload_param without offload_optimizer is read as none: a scenario "
+                             "has parameters in host memory beside their optimizer alone"});
   }
   /// The device that the part names; "none" where it is absent.
   std::string offload_of(const std::string& part, std::string to) {
@@ -291,8 +293,8 @@ class Reading {
       }
     }
     if (place != "none" && stage_of_zero() < least_stage_of(part)) {
-      out_.warnings.push_back(
-          fmt::format("W008: {} is read as none: it takes stage {}", part, least_stage_of(part)));
+      out_.warnings.push_back({"W008", fmt::format("{} is read as none: it takes stage {}", part,
+                                                   least_stage_of(part))});
       return "none";
     }
     if (place != "none") give(offload == nullptr ? old : path, std::move(to), json_quote(place));

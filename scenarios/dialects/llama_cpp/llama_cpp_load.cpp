@@ -52,10 +52,12 @@ void read_load(Arguments& args, bool benchmark, Imported& out) {
   const std::int64_t depth = first_of(args, {"-d", kDepth}, out);
   const std::int64_t repetitions =
       std::max<std::int64_t>(args.integer("-r").value_or(kRepetitions), 1);
-  out.warnings.push_back(fmt::format(
-      "W008: llama-bench's tests are read as one request: a prompt of {} tokens{}, then an answer "
-      "of {}",
-      prompt, depth > 0 ? fmt::format(" behind {}, which it computes too", depth) : "", answer));
+  out.warnings.push_back(
+      {"W008",
+       fmt::format("llama-bench's tests are read as one request: a prompt of {} tokens{}, then an "
+                   "answer of {}",
+                   prompt, depth > 0 ? fmt::format(" behind {}, which it computes too", depth) : "",
+                   answer)});
   const std::string json = closed(repetitions, depth + prompt, answer);
   const bool said = args.flag("-p") || args.flag("-n") || args.flag("-d");
   said ? out.give(kPath, json, args.line("-p")) : out.give_default(kPath, json);

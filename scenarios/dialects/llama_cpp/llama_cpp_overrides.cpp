@@ -115,8 +115,9 @@ void warn_of_others(const Overrides& overrides, Imported& out) {
   if (others.empty()) return;
   std::string names;
   for (const std::string& name : others) names += (names.empty() ? "" : ", ") + name;
-  out.warnings.push_back(fmt::format(
-      "W007: not read: {} moves {} to host memory, which stay on devices here", kOverride, names));
+  out.warnings.push_back(
+      {"W007", fmt::format("not read: {} moves {} to host memory, which stay on devices here",
+                           kOverride, names)});
 }
 
 }  // namespace
@@ -145,9 +146,11 @@ std::optional<std::int64_t> experts_overridden(Arguments& args, const std::strin
   const bool from_first = last < first_that_stays;
   const auto layers = std::llround(there);
   if (from_first) return last + 1;
-  out.warnings.push_back(fmt::format(
-      "W008: experts that {} keeps in host memory, {}, are read as those of the first {} layers",
-      kOverride, whole ? "of layers further back" : "some of a layer's matrices", layers));
+  out.warnings.push_back(
+      {"W008",
+       fmt::format(
+           "experts that {} keeps in host memory, {}, are read as those of the first {} layers",
+           kOverride, whole ? "of layers further back" : "some of a layer's matrices", layers)});
   const bool dense_first = dense > 0 && !overrides.has_experts(0);
   return layers + (dense_first ? dense : 0);
 }

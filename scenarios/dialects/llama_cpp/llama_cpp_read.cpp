@@ -65,7 +65,7 @@ bool is_image(const ShellWord& word) {
 
 /// Those of the program, without what stands in front of it: options of Docker.
 std::vector<ShellWord> words_of(const std::string& text, std::string_view program,
-                                const std::string& file, std::vector<std::string>& warnings) {
+                                const std::string& file, Warnings& warnings) {
   std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
   const auto by_image = [](const ShellWord& w, const ShellWord&) { return is_image(w); };
   const auto by_name = [&](const ShellWord& w, const ShellWord&) {
@@ -80,8 +80,7 @@ std::vector<ShellWord> words_of(const std::string& text, std::string_view progra
 }
 
 /// Of lists of llama-bench's settings, 0,1, the first is read.
-std::vector<ShellWord> first_of_lists(std::vector<ShellWord> words,
-                                      std::vector<std::string>& warnings) {
+std::vector<ShellWord> first_of_lists(std::vector<ShellWord> words, Warnings& warnings) {
   constexpr std::string_view kListed[] = {
       "--n-gpu-layers", "--flash-attn", "--batch-size", "--ubatch-size",   "--cache-type-k",
       "--cache-type-v", "--split-mode", "--n-cpu-moe",  "--no-kv-offload", "--mmap"};
@@ -128,7 +127,7 @@ class Reader {
     if (!args_.flag(option)) return out_.give_default(path, std::move(json));
     out_.give(path, std::move(json), args_.line(option));
   }
-  void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
+  void near(const std::string& what) { out_.warnings.push_back({"W008", what}); }
 
   /// A number, "all", or "auto": what fits; -1 and less are these as numbers.
   void read_layers() {

@@ -38,7 +38,7 @@ class WeightsReader {
   void give(const char* option, const std::string& path, std::string json) {
     out_.give(path, std::move(json), args_.line(option));
   }
-  void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
+  void near(const std::string& what) { out_.warnings.push_back({"W008", what}); }
 
   std::string read_hub(const std::string& repo, const std::string& file) {
     args_.find("--model");  // where the file goes

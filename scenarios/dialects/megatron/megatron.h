@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "core/warning.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/export_draft.h"
 
@@ -41,7 +42,7 @@ struct Fork {
   bool deepspeed = false, flash_attention = false;
   std::int64_t zero_stage = 0;
 };
-Fork fork_of(Arguments& arguments, std::vector<std::string>& warnings);
+Fork fork_of(Arguments& arguments, Warnings& warnings);
 std::string framework_of(const Fork& fork);
 
 /// Attention's heads: their sizes and groups, latents, norms; `rms`: the model's norms are RMSNorm.

@@ -33,7 +33,7 @@ const char* option_of_old_version(const Arguments& args) {
 /// dot_product_attention.py).
 bool fuses_own(Arguments& args, Imported& out) {
   const bool fused = args.flag(kFlash);
-  const auto warn = [&](const std::string& what) { out.warnings.push_back("W008: " + what); };
+  const auto warn = [&](const std::string& what) { out.warnings.push_back({"W008", what}); };
   if (!args.has(kLayers) && !fused) {
     warn(fmt::format("attention is read as not fused, as it was by default when there was {}",
                      option_of_old_version(args)));

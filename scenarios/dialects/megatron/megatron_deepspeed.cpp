@@ -14,11 +14,11 @@ namespace {
 
 constexpr const char* kStage = "--zero-stage";
 
-std::int64_t stage_of(Arguments& args, std::vector<std::string>& warnings) {
+std::int64_t stage_of(Arguments& args, Warnings& warnings) {
   if (args.find(kStage) == nullptr) {
-    warnings.emplace_back(
-        "W008: the ZeRO stage is read as 1, as --zero-stage is absent: the file of "
-        "--deepspeed_config says which it is");
+    warnings.push_back({"W008",
+                        "the ZeRO stage is read as 1, as --zero-stage is absent: the file of "
+                        "--deepspeed_config says which it is"});
   }
   const std::int64_t stage = args.integer(kStage, 0).value_or(1);
   if (stage > 3) args.malformed(kStage, "an integer from 0 to 3");
@@ -27,7 +27,7 @@ std::int64_t stage_of(Arguments& args, std::vector<std::string>& warnings) {
 
 }  // namespace
 
-Fork fork_of(Arguments& args, std::vector<std::string>& warnings) {
+Fork fork_of(Arguments& args, Warnings& warnings) {
   Fork out;
   out.deepspeed = args.flag("--deepspeed");
   if (!out.deepspeed) return out;
@@ -67,10 +67,10 @@ void read_zero(Arguments& args, Imported& out, const Fork& fork, const ArgumentT
   if (shards_masters) {
     give("strategy.data.all_reduce", "true");
     out.warnings.push_back(
-        fmt::format("W008: {} 0 with --bf16 is read as zero_stage 1 with data.all_reduce and "
-                    "gradients in fp32: DeepSpeed's BF16_Optimizer shards master weights and "
-                    "moments there",
-                    kStage));
+        {"W008",
+         fmt::format("{} 0 with --bf16 is read as zero_stage 1 with data.all_reduce and gradients "
+                     "in fp32: DeepSpeed's BF16_Optimizer shards master weights and moments there",
+                     kStage)});
   }
   if (stage == 3) {
     give("strategy.fsdp_options.copies", R"("deepspeed")");

@@ -64,12 +64,14 @@ void read_deepspeed_experts(Arguments& args, Imported& out, std::int64_t tp, std
   give(kForkRanks, "strategy.expert_axes", R"("ep")");
   // deepspeed/moe/experts.py: layers of their own.
   give("", "kernels.experts", R"("eager")");
-  out.warnings.emplace_back(
-      "W008: DeepSpeed's experts are read as products of one layer, one behind the other");
+  out.warnings.push_back(
+      {"W008", "DeepSpeed's experts are read as products of one layer, one behind the other"});
   if (tp > 1 && !splits) {
-    out.warnings.push_back(fmt::format(
-        "W008: experts are read as split along tp, as with {}: without it each rank has whole ones",
-        kSplits));
+    out.warnings.push_back(
+        {"W008",
+         fmt::format(
+             "experts are read as split along tp, as with {}: without it each rank has whole ones",
+             kSplits)});
   }
 }
 

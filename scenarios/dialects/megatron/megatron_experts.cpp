@@ -238,10 +238,10 @@ void read_dispatcher(Arguments& args, Imported& out) {
   out.give("kernels.exchange", deepep ? R"("deepep")" : R"("nccl")",
            args.line(flexes ? kBackend : kDeepEp));
   if (flexes && backend == "hybridep") {
-    out.warnings.push_back(fmt::format("W008: {} hybridep is read as deepep", kBackend));
+    out.warnings.push_back({"W008", fmt::format("{} hybridep is read as deepep", kBackend)});
   }
   if (dispatcher == "flex" && !deepep) {
-    out.warnings.push_back(fmt::format("W008: {} flex is read as alltoall", kDispatcher));
+    out.warnings.push_back({"W008", fmt::format("{} flex is read as alltoall", kDispatcher)});
   }
   const bool gathers = dispatcher == "allgather";
   out.give("strategy.expert_dispatch", gathers ? R"("all_gather")" : R"("all_to_all")",
@@ -256,9 +256,10 @@ void read_overlap(Arguments& args, Imported& out) {
 /// Which kernels one layer has, the framework or the base says.
 void read_grouping(Arguments& args, Imported& out) {
   if (args.flag(kOneLayer)) return;
-  out.warnings.push_back(fmt::format(
-      "W008: experts without {} are read as products of one layer, one behind the other",
-      kOneLayer));
+  out.warnings.push_back(
+      {"W008",
+       fmt::format("experts without {} are read as products of one layer, one behind the other",
+                   kOneLayer)});
   out.give("kernels.experts", R"("eager")");
 }
 

@@ -102,7 +102,7 @@ class Heads {
   void give(const char* argument, const char* path, std::int64_t value) {
     out_.give(path, std::to_string(value), args_.line(argument));
   }
-  void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
+  void near(const std::string& what) { out_.warnings.push_back({"W008", what}); }
 
   Arguments& args_;
   Imported& out_;

@@ -111,8 +111,8 @@ void read_narrow(Arguments& args, Imported& out, const std::string& weights) {
   const std::string usual = format_of(recipe.value_or("delayed"));
   if (fp8 && *format != usual) {
     out.warnings.push_back(
-        fmt::format("W008: {} {} is read as {}: a scenario has one format of products in 8 bits",
-                    kFp8, *format, usual));
+        {"W008", fmt::format("{} {} is read as {}: a scenario has one format of products in 8 bits",
+                             kFp8, *format, usual)});
   }
   const bool mxfp8 = recipe == "mxfp8";
   const char* const gather = args.find(kGatherBefore) != nullptr ? kGatherBefore : kGather;

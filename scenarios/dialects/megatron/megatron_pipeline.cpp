@@ -115,8 +115,9 @@ class Stages {
     if (!layout->mtp_is_last) {
       const bool moved = fill_empty(layers);
       out_.warnings.push_back(
-          fmt::format("W008: the m of {} is read as in the stage of the loss{}", kLayout,
-                      moved ? ", and in its place is the last layer of the piece before" : ""));
+          {"W008",
+           fmt::format("the m of {} is read as in the stage of the loss{}", kLayout,
+                       moved ? ", and in its place is the last layer of the piece before" : "")});
     }
     give_chunks(kLayout, pieces / pp_);
     give(kLayout, "stage_layers", fmt::format("[{}]", fmt::join(layers, ", ")));

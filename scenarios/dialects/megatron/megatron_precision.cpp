@@ -36,7 +36,7 @@ void read_moments(Arguments& args, Imported& out) {
   const auto first = args.one_of("--exp-avg-dtype", types);
   const auto second = args.one_of("--exp-avg-sq-dtype", types);
   if (first.value_or("fp32") != second.value_or("fp32")) {
-    out.warnings.emplace_back("W008: --exp-avg-dtype is read as the type of both moments");
+    out.warnings.push_back({"W008", "--exp-avg-dtype is read as the type of both moments"});
   }
   out.give("workload.precision.moments",
            json_quote(args.flag(kAware) ? first.value_or("fp32") : "fp32"),

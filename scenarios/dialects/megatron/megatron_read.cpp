@@ -77,7 +77,7 @@ class Reading {
     if (value > 0) give(same.argument, std::string(same.path), std::to_string(value));
     return value;
   }
-  void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
+  void near(const std::string& what) { out_.warnings.push_back({"W008", what}); }
 
   void refuse_other_models() {
     for (const char* other : {"pretrain_t5.py", "pretrain_vlm.py", "pretrain_retro.py"}) {

@@ -53,7 +53,7 @@ std::vector<ShellWord> named_modules(Arguments& args) {
 }
 
 /// As JSON; nothing where attention alone is named, which is Megatron-LM's default.
-std::optional<std::string> modules_of(Arguments& args, std::vector<std::string>& warnings) {
+std::optional<std::string> modules_of(Arguments& args, Warnings& warnings) {
   const char* option = "--recompute-modules";
   const std::vector<ShellWord> given = named_modules(args);
   if (given.size() == 1 && given[0].text == "core_attn") return std::nullopt;
@@ -62,8 +62,8 @@ std::optional<std::string> modules_of(Arguments& args, std::vector<std::string>&
     // megatron/core/transformer/transformer_layer.py: of layers without experts.
     if (word.text == "mlp" && has_experts_everywhere(args)) {
       warnings.push_back(
-          fmt::format("W008: mlp of {} (line {}) is left out: all layers have experts", option,
-                      args.line(option)));
+          {"W008", fmt::format("mlp of {} (line {}) is left out: all layers have experts", option,
+                               args.line(option))});
       continue;
     }
     const auto known = std::ranges::find(kRecomputeModules, word.text, &SameModule::argument);
@@ -133,7 +133,7 @@ void read_recompute(Arguments& args, Imported& out) {
   const bool full = (kind == "full" || names.full) && !selective;
   if (full && method != "block" && layers > 1) {
     out.warnings.push_back(
-        fmt::format("W008: {} of uniform recomputation is read as 1", names.layers));
+        {"W008", fmt::format("{} of uniform recomputation is read as 1", names.layers)});
   }
   const auto give = [&](const char* by, const char* path, std::string json) {
     out.give(path, std::move(json), args.line(by));

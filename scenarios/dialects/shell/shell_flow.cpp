@@ -9,8 +9,8 @@
 namespace plait {
 namespace {
 
-void add_note(std::vector<std::string>& notes, std::string note) {
-  if (!note.empty()) notes.push_back(std::move(note));
+void add_note(Warnings& notes, std::optional<Warning> note) {
+  if (note) notes.push_back(std::move(*note));
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ void ShellFlow::take_subject(const ShellWord& word, bool plain) {
     frame.part = Part::kPatterns;
   } else if (word.unknown) {
     frame.notes.push_back(
-        fmt::format("W008: the case in line {} is read as of an empty word: the script does not "
-                    "set {}",
-                    word.line, word.text));
+        {"W008",
+         fmt::format("the case in line {} is read as of an empty word: the script does not set {}",
+                     word.line, word.text)});
   } else {
     frame.subject = word.text;
   }
@@ -126,13 +126,10 @@ void ShellFlow::ends_branch() {
   frames_.back().part = Part::kPatterns;
 }
 
-std::vector<std::string> ShellFlow::take_notes() {
-  std::vector<std::string> out;
-  const auto take = [&out](std::vector<std::string>& notes) {
-    for (std::string& note : std::exchange(notes, {})) out.push_back(std::move(note));
-  };
-  for (Frame& frame : frames_) take(frame.notes);
-  take(list_.notes);
+Warnings ShellFlow::take_notes() {
+  Warnings out;
+  for (Frame& frame : frames_) append(out, std::exchange(frame.notes, {}));
+  append(out, std::exchange(list_.notes, {}));
   return out;
 }
 

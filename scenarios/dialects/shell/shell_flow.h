@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/shell/shell_tests.h"
 
 namespace plait {
@@ -27,7 +28,7 @@ class ShellFlow {
   void ends_branch();          // ;;
 
   /// How the tests around were read, where a run may differ; each once.
-  std::vector<std::string> take_notes();
+  Warnings take_notes();
   /// Throws InputError D002 for an if or a case that is not closed.
   void refuse_open(const std::string& file) const;
 
@@ -44,13 +45,13 @@ class ShellFlow {
     Condition condition = {};
     std::string subject = {};  // of a case
     bool matched = false;      // by a pattern of the branch
-    std::vector<std::string> notes = {};
+    Warnings notes = {};
   };
   /// Commands of which the first is a test.
   struct List {
     Condition condition;
     bool there = false, testing = false, skips = false;
-    std::vector<std::string> notes;
+    Warnings notes;
   };
 
   bool in(Part part) const { return !frames_.empty() && frames_.back().part == part; }

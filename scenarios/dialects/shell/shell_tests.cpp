@@ -165,13 +165,13 @@ void Condition::judge() {
   words_.clear();
 }
 
-std::string Condition::note() {
+std::optional<Warning> Condition::note() {
   const bool is_true = holds();
-  if (truth_ != Truth::kUnknown && unset_.empty()) return "";
+  if (truth_ != Truth::kUnknown && unset_.empty()) return std::nullopt;
   const std::string why = truth_ == Truth::kUnknown
                               ? "only a run knows what it is"
                               : fmt::format("the script does not set {}", fmt::join(unset_, ", "));
-  return fmt::format("W008: the test in line {} is read as {}: {}", line_, is_true, why);
+  return Warning{"W008", fmt::format("the test in line {} is read as {}: {}", line_, is_true, why)};
 }
 
 }  // namespace plait

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/shell/shell_words.h"
 
 namespace plait {
@@ -38,8 +39,8 @@ class Condition {
   void join(bool by_and);
   /// What only a run knows is false.
   bool holds();
-  /// How it was read, where a run may differ: "W008: ..."; else "".
-  std::string note();
+  /// How it was read, where a run may differ: W008.
+  std::optional<Warning> note();
 
  private:
   void judge();

@@ -36,8 +36,7 @@ ShellUses::Users ShellUses::users() const {
   return out;
 }
 
-std::vector<ShellWord> ShellUses::used(std::vector<ShellWord> words,
-                                       std::vector<std::string>& notes) const {
+std::vector<ShellWord> ShellUses::used(std::vector<ShellWord> words, Warnings& notes) const {
   const Users users = this->users();
   const auto is_idle = [&](const ShellWord& w) { return !w.of.empty() && !users.contains(w.of); };
   const auto is_used = [&](const ShellWord& w) { return !w.of.empty() && users.contains(w.of); };

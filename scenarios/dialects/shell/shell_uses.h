@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/shell/shell_words.h"
 
 namespace plait {
@@ -21,8 +22,8 @@ class ShellUses {
   void add(const std::string& of, int command, const std::vector<std::string>& names);
   void add_all(const ShellUses& part);
   /// Without the words of lists that no command uses; all where none is used, as in a part of a
-  /// script. Those that hold options are noted: "W007: ...". Words of lists get their commands.
-  std::vector<ShellWord> used(std::vector<ShellWord> words, std::vector<std::string>& notes) const;
+  /// script. Those that hold options are noted: W007. Words of lists get their commands.
+  std::vector<ShellWord> used(std::vector<ShellWord> words, Warnings& notes) const;
 
  private:
   using Users = std::map<std::string, std::vector<int>, std::less<>>;

@@ -26,8 +26,9 @@ void ShellVariables::loop(const std::string& name, std::vector<std::string> valu
   set(name, values.front());
   if (values.size() == 1) return;
   const std::vector<std::string> others(values.begin() + 1, values.end());
-  notes_[name] = fmt::format("W008: the loop in line {} is read once, with {} = {}; not read: {}",
-                             line, name, values.front(), fmt::join(others, ", "));
+  notes_[name] = {"W008",
+                  fmt::format("the loop in line {} is read once, with {} = {}; not read: {}", line,
+                              name, values.front(), fmt::join(others, ", "))};
 }
 
 const std::string* ShellVariables::value(std::string_view name) const {
@@ -48,20 +49,23 @@ std::optional<std::int64_t> ShellVariables::number(std::string_view expression) 
   });
 }
 
-std::string ShellVariables::take_note(std::string_view name) {
+std::optional<Warning> ShellVariables::take_note(std::string_view name) {
   const auto found = notes_.find(name);
-  return found == notes_.end() ? "" : std::exchange(found->second, "");
+  if (found == notes_.end()) return std::nullopt;
+  Warning out = std::move(found->second);
+  notes_.erase(found);
+  return out;
 }
 
-std::vector<std::string> ShellVariables::take_notes(std::string_view expression) {
-  std::vector<std::string> out;
+Warnings ShellVariables::take_notes(std::string_view expression) {
+  Warnings out;
   std::string name;
   for (std::size_t i = 0; i <= expression.size(); ++i) {
     if (i < expression.size() && is_shell_name(expression[i])) {
       name += expression[i];
       continue;
     }
-    if (std::string note = take_note(name); !note.empty()) out.push_back(std::move(note));
+    if (std::optional<Warning> note = take_note(name)) out.push_back(std::move(*note));
     name.clear();
   }
   return out;

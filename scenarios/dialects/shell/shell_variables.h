@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/warning.h"
+
 namespace plait {
 
 /// NAME= or NAME+=, up to where its "=" stands.
@@ -35,16 +37,16 @@ class ShellVariables {
   std::vector<std::string> words(std::string_view name) const;
   /// Of an arithmetic expression.
   std::optional<std::int64_t> number(std::string_view expression) const;
-  /// How the loop over the variable is read, "W008: ...", the first time that it is asked for.
-  std::string take_note(std::string_view name);
+  /// How the loop over the variable is read, W008, the first time that it is asked for.
+  std::optional<Warning> take_note(std::string_view name);
   /// Of all variables of an arithmetic expression.
-  std::vector<std::string> take_notes(std::string_view expression);
+  Warnings take_notes(std::string_view expression);
 
  private:
   std::map<std::string, std::string, std::less<>> values_;
   std::set<std::string, std::less<>> lists_;
   std::map<std::string, std::vector<std::string>, std::less<>> words_;  // of lists
-  std::map<std::string, std::string, std::less<>> notes_;               // of loops
+  std::map<std::string, Warning, std::less<>> notes_;                   // of loops
 };
 
 }  // namespace plait

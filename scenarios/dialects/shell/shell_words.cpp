@@ -37,11 +37,11 @@ class Reader {
   Reader(std::string_view text, const Reader& outer, int line)
       : in_(text, line), file_(outer.file_), variables_(outer.variables_) {}
 
-  std::vector<ShellWord> read(std::vector<std::string>* warnings) {
+  std::vector<ShellWord> read(Warnings* warnings) {
     std::vector<ShellWord> words = read();
     flow_.refuse_open(file_);
     words = uses_.used(std::move(words), notes_);
-    if (warnings != nullptr) warnings->insert(warnings->end(), notes_.begin(), notes_.end());
+    if (warnings != nullptr) append(*warnings, std::move(notes_));
     return words;
   }
 
@@ -177,9 +177,7 @@ class Reader {
   }
 
   /// An option or a variable stands here: how the tests around it were read matters.
-  void warn() {
-    for (std::string& note : flow_.take_notes()) notes_.push_back(std::move(note));
-  }
+  void warn() { append(notes_, flow_.take_notes()); }
 
   /// A quote, an expansion, or a character of a word.
   void piece(ShellWord& out) {
@@ -304,7 +302,7 @@ class Reader {
   void fill_in(const std::string& name, const std::string& rest, ShellWord& out) {
     const std::string* known = variables_.value(name);
     const bool is_list = variables_.has_list(name), there = is_list || known != nullptr;
-    if (std::string note = variables_.take_note(name); !note.empty()) notes_.push_back(note);
+    if (auto note = variables_.take_note(name)) notes_.push_back(std::move(*note));
     if (rest.starts_with("[") && (there || name.empty())) return fill_in_list(name, rest, out);
     const std::string_view by = std::string_view(rest).substr(0, rest.starts_with(":") ? 2 : 1);
     const bool set = there && (is_list || !by.starts_with(":") || !known->empty());
@@ -346,7 +344,7 @@ class Reader {
     const std::string_view inner = in_.bracketed();
     const bool twice = inner.starts_with('(') && inner.ends_with(')');
     if (!numbers && !twice) return take_output(inner, out);
-    for (std::string& note : variables_.take_notes(inner)) notes_.push_back(std::move(note));
+    append(notes_, variables_.take_notes(inner));
     const auto value = variables_.number(twice ? inner.substr(1, inner.size() - 2) : inner);
     out.text += value ? std::to_string(*value) : std::string(kCommand);
     out.unknown = out.unknown || !value;
@@ -366,7 +364,7 @@ class Reader {
   ShellCursor in_;
   const std::string& file_;
   ShellFlow flow_;
-  std::vector<std::string> notes_;
+  Warnings notes_;
   bool begins_ = false;      // the next word does
   bool starts_ = true;       // the next word is the first of a command
   bool in_array_ = false;    // between the brackets of NAME=(...)
@@ -389,7 +387,7 @@ class Reader {
 }  // namespace
 
 std::vector<ShellWord> shell_words(std::string_view text, const std::string& file,
-                                   std::vector<std::string>* warnings) {
+                                   Warnings* warnings) {
   const std::string script = without_settings(std::string(text));
   return Reader(script, file).read(warnings);
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/warning.h"
+
 namespace plait {
 
 struct ShellWord {
@@ -29,6 +31,6 @@ struct ShellWord {
 /// and that choose options or variables, and W007 for scripts that it sources and lists that no
 /// command uses.
 std::vector<ShellWord> shell_words(std::string_view text, const std::string& file,
-                                   std::vector<std::string>* warnings = nullptr);
+                                   Warnings* warnings = nullptr);
 
 }  // namespace plait

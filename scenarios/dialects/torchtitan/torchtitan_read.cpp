@@ -106,10 +106,12 @@ class Reading {
     if (!entries_.flag(on, false)) return;
     if (const ConfigEntry* method = find("fault_tolerance.semi_sync_method"))
       entries_.unsupported(*method, "replicas that meet after several steps");
-    out_.warnings.push_back(fmt::format(
-        "W008: {} (line {}) is left out: this is a job of one group of replicas, and what it "
-        "exchanges with the others is not predicted",
-        on->path, on->line));
+    out_.warnings.push_back(
+        {"W008",
+         fmt::format(
+             "{} (line {}) is left out: this is a job of one group of replicas, and what it "
+             "exchanges with the others is not predicted",
+             on->path, on->line)});
   }
 
   void model() {
@@ -164,10 +166,9 @@ class Reading {
       entries_.unsupported(*recipe, "weights' gradients in more than 8 bits");
     const bool rows = scales == "rowwise";
     if (rows && mixes_) {
-      out_.warnings.push_back(fmt::format(
-          "W008: {} rowwise (line {}) is read as tensorwise: scales of rows are not planned beside "
-          "experts",
-          recipe->path, recipe->line));
+      out_.warnings.push_back({"W008", fmt::format("{} rowwise (line {}) is read as tensorwise: "
+                                                   "scales of rows are not planned beside experts",
+                                                   recipe->path, recipe->line)});
     }
     give(recipe, "workload.precision.scales", rows && !mixes_ ? R"("row")" : R"("tensor")");
     // torchtitan/components/quantization/float8.py, Float8LinearConverter.
@@ -195,9 +196,10 @@ class Reading {
       entries_.unsupported(*converters, "products of experts alone in 8 bits");
     const bool old_name = find("float8.moe_fqns_prototype") != nullptr;
     if (linear && mixes_ && !experts && !old_name) {
-      out_.warnings.emplace_back(
-          "W008: products of experts are read in 8 bits too, as those of linear layers: torchtitan "
-          "has them in 16 unless quantize.grouped_mm.float8 converts them");
+      out_.warnings.push_back(
+          {"W008",
+           "products of experts are read in 8 bits too, as those of linear layers: torchtitan has "
+           "them in 16 unless quantize.grouped_mm.float8 converts them"});
     }
     return linear;
   }
@@ -337,9 +339,10 @@ class Reading {
   void optimizer() {
     const ConfigEntry* name = find("optimizer.name");
     if (name == nullptr || lower_case(name->text).starts_with("adam")) return;
-    out_.warnings.push_back(fmt::format(
-        "W008: the optimizer {} (line {}) is read as Adam, with two moments of each weight",
-        name->text, name->line));
+    out_.warnings.push_back(
+        {"W008",
+         fmt::format("the optimizer {} (line {}) is read as Adam, with two moments of each weight",
+                     name->text, name->line)});
   }
 
   void recompute() {

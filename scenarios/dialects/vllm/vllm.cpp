@@ -193,9 +193,10 @@ class ServingReader {
       const std::int64_t own = positions_of_hub_name(model.name);
       return give(option, key, std::to_string(own > 0 ? own : known->max_positions));
     }
-    out_.warnings.emplace_back(
-        "W008: without --max-model-len a sequence may be as long as the model has positions: here "
-        "the longest request has room, unless the base says more");
+    out_.warnings.push_back(
+        {"W008",
+         "without --max-model-len a sequence may be as long as the model has positions: here the "
+         "longest request has room, unless the base says more"});
   }
   void read_blocks() {
     const char* option = "--num-gpu-blocks-override";
@@ -214,9 +215,9 @@ class ServingReader {
   void read_flags() {
     flag("enforce-eager", "engine.cuda_graphs", false);
     if (args_.flag("--enforce-eager")) {
-      out_.warnings.emplace_back(
-          "W008: with --enforce-eager the host issues each kernel, here in no time unless the base "
-          "has host.launch_time");
+      out_.warnings.push_back({"W008",
+                               "with --enforce-eager the host issues each kernel, here in no time "
+                               "unless the base has host.launch_time"});
     }
     flag("disable-custom-all-reduce", "engine.custom_all_reduce", false);
     const char *on = "--enable-chunked-prefill", *off = "--no-enable-chunked-prefill";
@@ -245,9 +246,9 @@ class ServingReader {
     }
     if (!asked && !by_default) return;
     out_.warnings.push_back(
-        fmt::format("W008: vLLM caches prefixes of {} too{}; here it is off, as prefix caching is "
-                    "not described of layers that keep a window or a state",
-                    preset, asked ? "" : ", by default"));
+        {"W008", fmt::format("vLLM caches prefixes of {} too{}; here it is off, as prefix caching "
+                             "is not described of layers that keep a window or a state",
+                             preset, asked ? "" : ", by default")});
   }
   /// Where it says nothing, states are as in the base, or of the type of activations.
   void read_states() {
@@ -264,9 +265,9 @@ class ServingReader {
                                  .value_or("auto");
     if (kept == "auto" && type == nullptr) return;
     if (kept == "fp8_ds_mla") {  // csrc/cache_kernels.cu, concat_and_cache_mla
-      out_.warnings.emplace_back(
-          "W008: --kv-cache-dtype fp8_ds_mla, 656 bytes for each token and layer, is read as fp8, "
-          "576 bytes");
+      out_.warnings.push_back({"W008",
+                               "--kv-cache-dtype fp8_ds_mla, 656 bytes for each token and layer, "
+                               "is read as fp8, 576 bytes"});
     }
     const auto* named = std::ranges::find(kTypes, kept, &TypeName::vllm);
     const bool plain = named != std::end(kTypes);
@@ -343,10 +344,11 @@ void report_rest(Arguments& args, const std::string& text, Imported& out) {
   std::erase_if(variables, is_idle_variable);
   warn_unread(variables, out.warnings);
   if (const ManifestReplicas of = replicas_of_manifest(text); of.count > 1) {
-    out.warnings.push_back(fmt::format(
-        "W008: replicas {} (line {}) are read as one: each is a server of its own, and what "
-        "shares requests out among them is not predicted",
-        of.count, of.line));
+    out.warnings.push_back(
+        {"W008",
+         fmt::format("replicas {} (line {}) are read as one: each is a server of its own, and what "
+                     "shares requests out among them is not predicted",
+                     of.count, of.line)});
   }
 }
 

@@ -39,7 +39,7 @@ bool is_config(const std::string& text) {
 }
 
 std::vector<ShellWord> words_of_config(const std::string& text, const std::string& file,
-                                       std::vector<std::string>& warnings) {
+                                       Warnings& warnings) {
   const ConfigEntries entries = read_yaml_map(text, file);
   std::vector<ShellWord> out;
   std::vector<std::string> unread;
@@ -59,8 +59,7 @@ std::vector<ShellWord> words_of_config(const std::string& text, const std::strin
 }
 
 std::vector<ShellWord> with_written_config(std::vector<ShellWord> words, const std::string& script,
-                                           const std::string& file,
-                                           std::vector<std::string>& warnings) {
+                                           const std::string& file, Warnings& warnings) {
   const auto option = std::ranges::find_if(words, [](const ShellWord& w) {
     return w.text == "--config" || w.text.starts_with("--config=");
   });

@@ -90,7 +90,7 @@ void give_format(Imported& out, const CheckpointFormat& f, const NamedModel& mod
   give("products", json_quote(f.products));
   if (apart) give("expert_products", json_quote(f.expert_products));
   if (!f.lost.empty()) {
-    out.warnings.push_back(fmt::format("W008: weights in {} have {}", f.name, f.lost));
+    out.warnings.push_back({"W008", fmt::format("weights in {} have {}", f.name, f.lost)});
   }
 }
 

@@ -37,7 +37,7 @@ StartedProgram program() {
 }  // namespace
 
 std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
-                                std::vector<std::string>& warnings) {
+                                Warnings& warnings) {
   if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
   std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
   words = is_manifest(text) ? words_of_container(std::move(words), text, program(), file)

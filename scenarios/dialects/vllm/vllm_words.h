@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "core/warning.h"
 #include "scenarios/dialects/shell/shell_words.h"
 
 namespace plait::vllm {
 
 /// Options by their long names, less short ones in front of vLLM: -m of Python, -p of Docker.
 std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
-                                std::vector<std::string>& warnings);
+                                Warnings& warnings);
 
 }  // namespace plait::vllm

@@ -21,10 +21,10 @@ struct Got {
 };
 Got over(const std::string& base, Dialect dialect, const std::string& text) {
   const Imported settings = read_settings(text, "run.sh", dialect);
-  std::vector<std::string> warnings;
+  Warnings warnings;
   const std::string json = scenario_json(settings, "run.sh", {base, "base.json"}, "", &warnings);
   Got out{nlohmann::json::parse(json).value("framework", ""), ""};
-  for (const std::string& w : warnings) out.warned += w + "\n";
+  for (const Warning& w : warnings) out.warned += printed(w) + "\n";
   return out;
 }
 /// kBase and another member.

@@ -32,7 +32,7 @@ inline std::string refusal(Dialect dialect, const std::string& text,
 
 inline std::string warnings(Dialect dialect, const std::string& text) {
   std::string out;
-  for (const std::string& w : read_settings(text, "run.sh", dialect).warnings) out += w + "\n";
+  for (const Warning& w : read_settings(text, "run.sh", dialect).warnings) out += printed(w) + "\n";
   return out;
 }
 

@@ -51,7 +51,7 @@ std::string refusal(const json& config) {
 }
 
 std::vector<std::string> warnings_of(const json& config) {
-  return read_settings(config.dump(), "f", Dialect::kPeft).warnings;
+  return printed(read_settings(config.dump(), "f", Dialect::kPeft).warnings);
 }
 
 TEST(Peft, RankScaleAndTargetsAreThoseOfTheFileAndTheRestTheBases) {
@@ -85,7 +85,7 @@ TEST(Peft, ModulesAreKnownByTheLastPartOfTheirNames) {
 struct AllLinear {
   std::vector<T> targets;
   std::int64_t parameters = 0;
-  std::vector<std::string> warnings;
+  Warnings warnings;
 };
 AllLinear all_linear(const std::string& model) {
   json config = sample();
@@ -134,9 +134,10 @@ TEST(Peft, AllLinearOfAModelOfNoKnownNameIsAssumed) {
   const AllLinear own =
       all_linear(R"({"layers": 2, "hidden": 64, "heads": 4, "vocab": 512, "gated_mlp": false})");
   EXPECT_EQ(own.targets, (std::vector<T>{T::kQ, T::kK, T::kV, T::kOut, T::kUp, T::kDown}));
-  EXPECT_EQ(own.warnings, std::vector<std::string>{
-                              "W008: \"all-linear\" is read as q, k, v, out, up, down of each "
-                              "layer: which modules such a model has is not known"});
+  EXPECT_EQ(
+      printed(own.warnings),
+      std::vector<std::string>{"W008: \"all-linear\" is read as q, k, v, out, up, down of each "
+                               "layer: which modules such a model has is not known"});
 }
 
 TEST(Peft, AllLinearOfAConfigIsThatOfItsModelType) {

@@ -297,11 +297,11 @@ TEST(ImportAccelerate, DeepSpeedSplitsSequencesByHeads) {
 TEST(ImportAccelerate, MoreDevicesThanTheMachineHasAreTold) {
   const auto told = [](int processes) {
     const std::string text = "distributed_type: FSDP\nnum_processes: " + std::to_string(processes);
-    std::vector<std::string> out;
+    Warnings out;
     scenario_json(read_settings(text, "a.yaml", Dialect::kAccelerate), "a.yaml",
                   {import_test::kBase, "base.json"}, "", &out);
-    return std::ranges::count_if(out, [](const std::string& w) {
-      return w.find("cluster.devices_per_node is 16 (line 2), more than the 8") !=
+    return std::ranges::count_if(out, [](const Warning& w) {
+      return w.text.find("cluster.devices_per_node is 16 (line 2), more than the 8") !=
              std::string::npos;
     });
   };

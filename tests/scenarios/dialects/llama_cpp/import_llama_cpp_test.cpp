@@ -60,12 +60,12 @@ TEST(ImportLlamaCpp, WhoComputesLayersThatNoDeviceHasIsForTheBaseToSay) {
   const auto asks = [](const std::string& more) {
     const Imported settings = read_settings("llama-server -m llama-3.1-8b-Q8_0.gguf -ngl 10",
                                             "run.sh", Dialect::kLlamaCpp);
-    std::vector<std::string> said;
+    Warnings said;
     const std::string base =
         R"({"cluster": {"preset": "rtx-4090-8", "devices_per_node": 1)" + more + "}}";
     scenario_json(settings, "run.sh", {base, "base.json"}, "", &said);
-    return std::ranges::any_of(said, [](const std::string& w) {
-      return w.find("cluster.processor") != std::string::npos;
+    return std::ranges::any_of(said, [](const Warning& w) {
+      return w.text.find("cluster.processor") != std::string::npos;
     });
   };
   EXPECT_TRUE(asks(""));
@@ -285,10 +285,10 @@ TEST(ImportLlamaCpp, AProcessorIsAskedForWhereItHasLayers) {
     const Imported settings =
         read_settings("llama-server -m Llama-3.1-8B-Q4_0.gguf -c 512 -ngl " + layers, "run.sh",
                       Dialect::kLlamaCpp);
-    std::vector<std::string> warnings;
+    Warnings warnings;
     scenario_json(settings, "run.sh", {R"({"cluster": "dgx-spark"})", "base.json"}, "", &warnings);
-    return std::ranges::any_of(warnings, [](const std::string& w) {
-      return w.find("cluster.processor") != std::string::npos;
+    return std::ranges::any_of(warnings, [](const Warning& w) {
+      return w.text.find("cluster.processor") != std::string::npos;
     });
   };
   EXPECT_TRUE(asks("20"));

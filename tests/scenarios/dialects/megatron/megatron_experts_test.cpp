@@ -62,7 +62,7 @@ TEST(MegatronExperts, TokensAreGatheredOrExchanged) {
     const auto warnings = read_settings(text + more, "run.sh", Dialect::kMegatronCore).warnings;
     return std::pair(
         imported(text + more).strategy.experts.dispatch,
-        std::ranges::count_if(warnings, [](const auto& w) { return w.starts_with("W008"); }));
+        std::ranges::count_if(warnings, [](const Warning& w) { return w.code == "W008"; }));
   };
   using Read = std::pair<ExpertDispatch, std::ptrdiff_t>;
   const std::string option = "--moe-token-dispatcher-type ";
@@ -118,10 +118,10 @@ TEST(MegatronExperts, ExpertsAreOneLayerWhereTheArgumentsSaySo) {
       "1 --global-batch-size 8 --disable-bias-linear --num-experts 8 --vocab-size 128 ";
   const auto near = [](const std::string& of) {
     const auto warnings = read_settings(of, "run.sh", Dialect::kMegatronCore).warnings;
-    return std::ranges::count_if(warnings, [](const auto& w) { return !w.empty(); });
+    return warnings.size();
   };
-  EXPECT_EQ(near(text + "--moe-grouped-gemm"), 0);
-  EXPECT_EQ(near(text), 1);
+  EXPECT_EQ(near(text + "--moe-grouped-gemm"), 0U);
+  EXPECT_EQ(near(text), 1U);
   EXPECT_EQ(imported(text + "--moe-grouped-gemm").kernels.experts, Fusion::kFused);  // the base's
   EXPECT_EQ(imported(text).kernels.experts, Fusion::kEager);
   for (const char* path : {"systems/megatron-moe-qwen3-235b", "systems/deepseek-v3"}) {
@@ -165,8 +165,8 @@ TEST(MegatronExperts, ACapacityIsOneWherePaddingFillsIt) {
   EXPECT_EQ(imported(text + pads).workload.capacity_factor, 1.25);
   EXPECT_EQ(imported(text).workload.capacity_factor, 0);
   const auto warnings = read_settings(text, "run.sh", Dialect::kMegatronCore).warnings;
-  EXPECT_TRUE(std::ranges::any_of(warnings, [](const std::string& w) {
-    return w.starts_with("W007") && w.find("--moe-expert-capacity-factor") != std::string::npos;
+  EXPECT_TRUE(std::ranges::any_of(warnings, [](const Warning& w) {
+    return w.code == "W007" && w.text.find("--moe-expert-capacity-factor") != std::string::npos;
   }));
   const Settings settings =
       settings_of(imported(text + pads), Dialect::kMegatronCore, Launcher::kNone);
@@ -181,8 +181,8 @@ TEST(MegatronExperts, TheirChoiceMayBeAGraph) {
       "--vocab-size 128 --cuda-graph-impl transformer_engine --cuda-graph-scope ";
   const auto read = [&](const std::string& scope) {
     const auto warnings = read_settings(text + scope, "run.sh", Dialect::kMegatronCore).warnings;
-    const bool all = std::ranges::none_of(warnings, [](const std::string& w) {
-      return w.find("--cuda-graph-scope") != std::string::npos;
+    const bool all = std::ranges::none_of(warnings, [](const Warning& w) {
+      return w.text.find("--cuda-graph-scope") != std::string::npos;
     });
     return std::pair(imported(text + scope).host.routing_graph, all);
   };

@@ -65,10 +65,10 @@ TEST(MegatronMachine, AnotherThanTheBasesIsSaid) {
         R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 64, "global_batch": 64},)"
         R"( "framework": "megatron-core", "cluster": )" +
         cluster + "}";
-    std::vector<std::string> warnings;
+    Warnings warnings;
     scenario_json(read_settings(script, "run.sh", Dialect::kMegatronCore), "run.sh",
                   {base, "base.json"}, "", &warnings);
-    return warnings.empty() ? "" : warnings.front();
+    return warnings.empty() ? "" : printed(warnings.front());
   };
   EXPECT_EQ(said(R"({"preset": "hgx-h100", "nodes": 4})"),
             "W008: cluster.nodes is 2 (line 1), not 4 as in the base");
@@ -100,10 +100,10 @@ TEST(MegatronMachine, OtherHostsThanThoseThatNvlinkJoinsAreNamed) {
     const std::string base = R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 64,
       "global_batch": 128}, "cluster": )" +
                              cluster + "}";
-    std::vector<std::string> warnings;
+    Warnings warnings;
     scenario_json(settings, "run.sh", {base, "base.json"}, "", &warnings);
-    std::erase_if(warnings, [](const std::string& w) { return !w.starts_with("W008"); });
-    return warnings;
+    std::erase_if(warnings, [](const Warning& w) { return w.code != "W008"; });
+    return printed(warnings);
   };
   const std::vector<std::string> none, eight = said("8", R"("gb200-nvl72")");
   EXPECT_EQ(eight, std::vector<std::string>(
@@ -164,7 +164,7 @@ TEST(MegatronMachine, IsWhatStartsAProcessForEachGpu) {
 }
 
 TEST(MegatronMachine, ProcessesFillTheHostsOfTheBase) {
-  std::vector<std::string> warnings;
+  Warnings warnings;
   scenario_json(read_settings("mpirun -np 8 python" + std::string(kArguments), "run.sh",
                               Dialect::kMegatronCore),
                 "run.sh",
@@ -173,7 +173,8 @@ TEST(MegatronMachine, ProcessesFillTheHostsOfTheBase) {
                      "devices_per_node": 4, "nodes": 8}})",
                  "base.json"},
                 "", &warnings);
-  EXPECT_EQ(std::ranges::count(warnings, "W008: cluster.nodes is 2 (line 1), not 8 as in the base"),
+  EXPECT_EQ(std::ranges::count(printed(warnings),
+                               "W008: cluster.nodes is 2 (line 1), not 8 as in the base"),
             1);
 }
 

@@ -10,10 +10,10 @@ namespace plait {
 
 /// Its words, each behind a space, and what is said of it, each behind a bar.
 inline std::string script_words(const std::string& script) {
-  std::vector<std::string> warnings;
+  Warnings warnings;
   std::string out;
   for (const ShellWord& w : shell_words(script, "run.sh", &warnings)) out += " " + w.text;
-  for (const std::string& w : warnings) out += "|" + w;
+  for (const Warning& w : warnings) out += "|" + printed(w);
   return out;
 }
 

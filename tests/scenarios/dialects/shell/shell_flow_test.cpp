@@ -9,7 +9,7 @@
 namespace plait::shell_flow_test {
 
 /// The words of a script, each behind a space.
-std::string words_of(const std::string& script, std::vector<std::string>* warnings = nullptr) {
+std::string words_of(const std::string& script, Warnings* warnings = nullptr) {
   std::string out;
   for (const ShellWord& w : shell_words(script, "run.sh", warnings)) out += " " + w.text;
   return out;
@@ -79,9 +79,9 @@ TEST(ShellFlow, CommandsBehindATestRunAsItComesOut) {
 
 TEST(ShellFlow, WhatOnlyARunKnowsIsFalseAndSaidWhereItMatters) {
   const auto warned = [](const std::string& script) {
-    std::vector<std::string> warnings;
+    Warnings warnings;
     const std::string words = words_of(script, &warnings);
-    return fmt::format("{}|{}", words, warnings.empty() ? "" : warnings.front());
+    return fmt::format("{}|{}", words, warnings.empty() ? "" : printed(warnings.front()));
   };
   EXPECT_EQ(warned("if [ ! -f x ]; then\n echo none\n exit 1\nfi\n--y"), " --y|");
   EXPECT_EQ(warned("\nif [ -f x ]; then\n --x\nfi\n--y"),

@@ -238,10 +238,10 @@ TEST(ImportTorchtitan, ABatchOfSeveralLocalOnesIsSeveralFlushesOfAPipeline) {
         "global_batch_size = " +
         batch + "\n[parallelism]\npipeline_parallel_degree = " + pp +
         "\ntensor_parallel_degree = 8\n";
-    std::vector<std::string> warnings;
+    Warnings warnings;
     scenario_json(read_settings(text, "run.toml", Dialect::kTorchtitan), "run.toml",
                   {kBase, "base.json"}, "", &warnings);
-    return warnings.empty() ? "" : warnings.front();
+    return warnings.empty() ? "" : printed(warnings.front());
   };
   // 64 devices: 4 replicas of 2 stages of 8, with 8 sequences each.
   EXPECT_EQ(said("2", "32"), "");
@@ -322,7 +322,7 @@ TEST(ImportTorchtitan, APipelineSaysNothingThatHasNoEffect) {
   const Scenario s = read(
       "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 8\n"
       "[parallelism]\npipeline_parallel_degree = 2\n");
-  EXPECT_TRUE(s.warnings.empty()) << s.warnings.front();
+  EXPECT_TRUE(s.warnings.empty()) << s.warnings.front().text;
 }
 
 TEST(ImportTorchtitan, NamesOfItsOwnArePresets) {

@@ -338,11 +338,11 @@ TEST(ImportVllm, AServerTakesTheDevicesThatItCounts) {
   EXPECT_EQ(shape("-tp 4"), std::pair(std::int64_t{1}, std::int64_t{4}));
   EXPECT_EQ(shape("-tp 4 -dp 1"), std::pair(std::int64_t{1}, std::int64_t{4}));
   EXPECT_EQ(shape("-tp 2 -dp 4"), std::pair(std::int64_t{4}, std::int64_t{8}));
-  std::vector<std::string> said;
+  Warnings said;
   scenario_json(read_settings("vllm serve x -tp 4", "run.sh", Dialect::kVllm), "run.sh",
                 {kServes, "base.json"}, "", &said);
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_EQ(said[0],
+  EXPECT_EQ(printed(said[0]),
             "W008: of the machine's 8 devices it takes 4: nodes = 1, devices_per_node = 4");
 }
 

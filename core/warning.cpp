@@ -1,0 +1,33 @@
+#include "core/warning.h"
+
+#include <iterator>
+#include <utility>
+
+namespace plait {
+namespace {
+
+constexpr const char* kBehindCode = ": ";
+
+}  // namespace
+
+std::string printed(const Warning& w) {
+  return w.code.empty() ? w.text : w.code + kBehindCode + w.text;
+}
+
+std::vector<std::string> printed(const Warnings& warnings) {
+  std::vector<std::string> out;
+  for (const Warning& w : warnings) out.push_back(printed(w));
+  return out;
+}
+
+Warning read_warning(const std::string& printed) {
+  const std::size_t code = printed.find(kBehindCode);
+  if (code == std::string::npos || code == 0) return {"", printed};
+  return {printed.substr(0, code), printed.substr(code + 2)};
+}
+
+void append(Warnings& to, Warnings more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace plait
