@@ -41,9 +41,7 @@ bool is_toml(const std::string& text) {
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : entries_(read_toml_map(is_toml(text) ? text : config_in(text), file)) {
-    if (!is_toml(text)) machine(text, file);
-  }
+      : Reading(text, is_toml(text) ? "" : config_in(text), file) {}
 
   Imported read() {
     out_.framework = compiles() ? "torchtitan-2025" : "torchtitan";
@@ -63,6 +61,11 @@ class Reading {
   }
 
  private:
+  /// `written`: by `text`, a script; "": that is the TOML itself.
+  Reading(const std::string& text, const std::string& written, const std::string& file)
+      : entries_(read_toml_map(written.empty() ? text : written, file)) {
+    if (!written.empty()) machine(text, file);
+  }
   /// Of the script that holds the TOML.
   void machine(const std::string& script, const std::string& file) {
     const std::vector<ShellWord> words = shell_words(script, file, &out_.warnings);
