@@ -75,6 +75,11 @@ void add_output_options(Subcommand command, OutputOptions& options) {
     if (file.ends_with(".html")) {
       usage_error("-o " + file + " would hold text: pages are written by --html FILE");
     }
+    if (file.ends_with(".svg")) {
+      usage_error("-o " + file +
+                  " would hold text: pictures are drawn by --svg FILE, of whatif, search, validate "
+                  "and topology show");
+    }
     options.file = file;
   };
   command.option("-o,--output", take_file, "Write the result to this file").writes_file();

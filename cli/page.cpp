@@ -7,6 +7,7 @@
 #include "core/new_file.h"
 #include "reports/html/timeline.h"
 #include "reports/topology.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -41,6 +42,7 @@ void add_machine(Page& page, const Scenario& s) {
 void add_pictures(Page& page, const Scenario& s, const Prediction& p) {
   TimelineInputs in = {p.plan, p.simulation.timeline, "simulated"};
   in.fullest_stage = p.report.memory.stage;
+  in.devices = devices_of_ranks(s.cluster, s.placement);
   page.pictures.push_back({"timelines", json_list({timeline_json(in)})});
   page.pictures.push_back({"memory", memory_json(in, p.memory)});
   add_machine(page, s);

@@ -21,6 +21,7 @@
 #include "reports/human.h"
 #include "reports/profile/profile_rows.h"
 #include "sim/lanes.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -88,7 +89,8 @@ void save_page(const ProfileOptions& options, const Scenario& scenario, const Pr
   if (options.html.empty()) return;
   Page page = page_of("profile", p.report.run, profile_json(c));
   page.scenario = scenario.canonical_json;
-  const TimelineInputs in = {p.plan, p.simulation.timeline, "simulated", {track.rank}};
+  TimelineInputs in = {p.plan, p.simulation.timeline, "simulated", {track.rank}};
+  in.devices = devices_of_ranks(scenario.cluster, scenario.placement);
   page.pictures.push_back({"timelines", json_list({timeline_json(in)})});
   save_page(options.html, page);
 }

@@ -244,7 +244,10 @@ void save_trace(const RealrunOptions& options, const TimedRun& run, const Measur
 std::string measured_memory(const TimedRun& run, const Measurement& m,
                             const std::vector<std::int64_t>& ranks) {
   std::vector<StageUse> uses = memory_of(run.plan, run.scenario, true);
-  for (StageUse& use : uses) use.overheads.clear();
+  for (StageUse& use : uses) {
+    use.overheads.clear();
+    for (RoleUse& role : use.roles) role.overheads.clear();
+  }
   return memory_json({run.plan, m.timeline, "measured", ranks}, uses);
 }
 

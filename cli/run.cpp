@@ -28,6 +28,7 @@
 #include "reports/text.h"
 #include "reports/trace.h"
 #include "scenarios/overrides.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -66,13 +67,14 @@ void warn_of_size(std::int64_t bytes) {
                             human_bytes(bytes))}});
 }
 
-void save_trace(const RunCommandOptions& options, const Prediction& p) {
+void save_trace(const RunCommandOptions& options, const Scenario& scenario, const Prediction& p) {
   if (options.trace.empty()) return;
   const TraceInputs in = {.plan = p.plan,
                           .timeline = p.simulation.timeline,
                           .memory = p.memory,
                           .run = p.report.run,
-                          .ranks = options.trace_ranks};
+                          .ranks = options.trace_ranks,
+                          .devices = devices_of_ranks(scenario.cluster, scenario.placement)};
   warn_of_size(size_of_trace(in));
   NewFile file(options.trace);
   write_trace(in, [&](std::string_view part) { file.write(part); });
@@ -102,6 +104,11 @@ bool is_what_it_was(const ScenarioText& text, std::vector<Override> sets, std::s
   return parse_scenario(text.text, text.file, sets).canonical_json == with;
 }
 
+/// As it was said: --network is another word for --set network.
+std::string words_of_set(const std::string& set) {
+  return set.starts_with("network=") ? "--network " + set.substr(8) : "--set " + set;
+}
+
 /// W002, unless W001 says it of the field. `scenario` has the prices, which are no part of --set.
 void warn_of_idle_sets(const RunCommandOptions& options, const ScenarioText& text,
                        const Scenario& scenario, Reported& out) {
@@ -115,7 +122,7 @@ void warn_of_idle_sets(const RunCommandOptions& options, const ScenarioText& tex
     if (is_told(out.report.run.warnings, canonical_path(sets[i].path))) continue;
     out.report.run.warnings.push_back(
         {"W002",
-         fmt::format("--set {} changes nothing{}", options.scenario.sets[i],
+         fmt::format("{} changes nothing{}", words_of_set(options.scenario.sets[i]),
                      is_what_it_was(text, sets, i) ? ": it is what it was" : " in the result")});
   }
 }
@@ -140,7 +147,7 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
   warn_of_idle_sets(options, text, scenario, out);
   if (whole) {
     whole->report = out.report;
-    save_trace(options, *whole);
+    save_trace(options, scenario, *whole);
   }
   progress.finish();
   std::optional<Changes> changes;

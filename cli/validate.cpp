@@ -152,7 +152,7 @@ void save_page(const ValidateOptions& o, const Validation& v) {
   if (o.html.empty()) return;
   RunFacts facts;
   facts.version = v.version, facts.command = v.command;
-  facts.scenario = fmt::format("{} published runs", human_count(std::ssize(v.records)));
+  facts.scenario = human_plural(std::ssize(v.records), "published run");
   save_page(o.html, page_of("validate", facts, validation_json(v)));
 }
 

@@ -23,17 +23,20 @@ void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& clust
   }
 }
 
-void find_fullest_role(const Plan& plan, std::size_t stage, bool curve, const BesideTensors& beside,
-                       StageUse& use) {
+/// The memory of each role; `use` has then that of the fullest.
+std::vector<StageMemory> memory_by_role(const Plan& plan, std::size_t stage, bool curve,
+                                        const BesideTensors& beside, StageUse& use) {
+  std::vector<StageMemory> out;
   for (std::int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
     const Role role = role_of(plan, rank);
     const auto known = [&](const RoleUse& r) { return r.role == role; };
     if (std::ranges::any_of(use.roles, known)) continue;
     StageMemory live = LiveMemory(plan, role, beside).of(stage, curve);
-    use.roles.push_back({role, live.peak});
-    if (use.roles.size() > 1 && live.peak <= use.live.peak) continue;
-    use.live = std::move(live), use.position = rank;
+    use.roles.push_back({role, live.peak, live.curve, {}});
+    if (out.empty() || live.peak > use.live.peak) use.live = live, use.position = rank;
+    out.push_back(std::move(live));
   }
+  return out;
 }
 
 /// One stage after another.
@@ -57,13 +60,17 @@ class StagesInUse {
   }
   StageUse of(std::size_t stage) {
     StageUse use;
+    std::vector<StageMemory> by_role;
     if (plan_.servers.any()) {
-      find_fullest_role(plan_, stage, curve_, overheads_.beside(), use);
+      by_role = memory_by_role(plan_, stage, curve_, overheads_.beside(), use);
     } else {
       use.live = further_ > 0 ? memory_.of_longer(stage, further_) : memory_.of(stage, curve_);
     }
     find_least_memory(plan_, stage, cluster_, placement_, use);
     use.overheads = overheads_.of(stage, use.live, use.kind);
+    for (std::size_t i = 0; i < by_role.size(); ++i) {
+      use.roles[i].overheads = overheads_.of(stage, by_role[i], use.kind);
+    }
     return use;
   }
 

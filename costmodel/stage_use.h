@@ -8,10 +8,12 @@
 
 namespace plait {
 
-/// Live tensors at their peak on the ranks with one role.
+/// Live tensors on the ranks with one role.
 struct RoleUse {
   Role role;
-  Bytes live;
+  Bytes live;                      // at their peak
+  std::vector<MemoryPoint> curve;  // as StageMemory::curve
+  std::vector<MemoryItem> overheads;
 };
 
 struct StageUse {

@@ -16,6 +16,9 @@ inline constexpr std::array<std::string_view, 8> kShareGroups = {
     "compute", "recompute", "exposed_communication", "bubble", "optimizer", "offload",
     "host",    "idle"};
 
+/// What a bubble is called where there is no pipeline: ranks of one stage wait for others of it.
+inline constexpr std::string_view kWaiting = "waiting for other ranks";
+
 /// One share of the step time. `group` is one of kShareGroups; `name` the kernel ("matmul"), the
 /// axis ("tp"), the way off the device ("host_to_device") or "".
 struct Share {
@@ -37,7 +40,8 @@ struct Explanation {
   std::vector<Share> breakdown;      // mean over all ranks; sums to the step time
   std::vector<Share> critical_path;  // along the chain that ends last; sums to the step time
   std::vector<Sensitivity> sensitivity;
-  std::string bound_by;  // "compute", "communication over tp", "pipeline bubble", "host", ...
+  std::string
+      bound_by;  // "compute", "communication over tp", "host", "pipeline bubble" (kWaiting), ...
 };
 
 }  // namespace plait

@@ -8,6 +8,7 @@
 #include "prediction/prices.h"
 #include "prediction/run_facts.h"
 #include "reports/html/timeline.h"
+#include "topologies/placement.h"
 
 namespace plait {
 namespace {
@@ -60,8 +61,10 @@ Outcome Evaluator::predicted(const Variant& variant, Scenario s) {
     return {report_of(s, costs(s), facts).report, "", std::nullopt, "", ""};
   }
   Prediction p = predict(s, costs(s), {.memory_curve = true}, facts);
+  const std::vector<std::string> devices = devices_of_ranks(s.cluster, s.placement);
   const TimelineInputs in = {p.plan, p.simulation.timeline, variant.timeline_label,
-                             {},     kSpansOfOneOfMany,     p.report.memory.stage};
+                             {},     kSpansOfOneOfMany,     p.report.memory.stage,
+                             devices};
   return {std::move(p.report), "", std::nullopt, timeline_json(in), memory_json(in, p.memory)};
 }
 

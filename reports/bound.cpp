@@ -52,7 +52,9 @@ std::string bound_text(const Report& r) {
 std::string bound_of(const Report& r) {
   const SensitivityLine* number = largest(r, [](const std::string&) { return true; });
   const double most = number == nullptr ? 0 : number->time_s;
-  if (group_time(r.breakdown, "bubble") > most) return "pipeline bubble";
+  if (group_time(r.breakdown, "bubble") > most) {
+    return r.mesh[Axis::kPp] > 1 ? "pipeline bubble" : group_words(r, "bubble");
+  }
   return number == nullptr ? r.bound_by : words_of(number->resource);
 }
 

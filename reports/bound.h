@@ -15,7 +15,7 @@ std::string bound_text(const Report& report);
 
 /// The hardware number that most of the critical path is spent on ("compute", "memory bandwidth",
 /// "infiniband latency", "host", ...), or "pipeline bubble" where ranks wait longer than that on
-/// average.
+/// average, for others of their stage where there is one (kWaiting).
 std::string bound_of(const Report& report);
 
 }  // namespace plait

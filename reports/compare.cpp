@@ -18,13 +18,14 @@ namespace {
 
 /// Columns that not every comparison has.
 struct CompareExtra {
-  bool gpus = false, price = false, training = false, energy = false;
+  bool gpus = false, host = false, price = false, training = false, energy = false;
 };
 
 CompareExtra extra_of(const std::vector<const Report*>& reports) {
   CompareExtra out;
   for (const Report* r : reports) {
     out.gpus = out.gpus || r->world_size != reports.front()->world_size;
+    out.host = out.host || r->memory.host_bytes > 0;
     out.price = out.price || r->price_per_billion_tokens > 0;
     out.training = out.training || r->training.has_value();
     out.energy = out.energy || (r->training && r->training->energy_kwh > 0);
@@ -36,6 +37,7 @@ std::vector<TableColumn> columns_of(const CompareExtra& extra) {
   std::vector<TableColumn> out = {{"step", 9}, {"change", 9}, {"tok/s/GPU", 10}};
   out.push_back({.title = "MFU", .width = 8, .optional = true});
   out.push_back({"memory", 11});
+  if (extra.host) out.push_back({"host", 11});
   out.push_back({"fits", 5});
   out.push_back({.title = "bubble", .width = 8, .optional = true});
   out.push_back({.title = "comm", .width = 8, .optional = true});
@@ -47,6 +49,17 @@ std::vector<TableColumn> columns_of(const CompareExtra& extra) {
   return out;
 }
 
+/// Of the fullest rank, in the colour of what is bad where its device has less.
+Span memory_cell(const MemoryReport& m) {
+  return {human_bytes(m.peak_memory_bytes), m.free_bytes() >= 0 ? Ink::kPlain : Ink::kBad};
+}
+
+/// Likewise of the fullest node's host memory.
+Span host_cell(const MemoryReport& m) {
+  if (m.host_bytes == 0) return {"-"};
+  return {human_bytes(m.host_bytes), m.host_fits() ? Ink::kPlain : Ink::kBad};
+}
+
 TableRow row_of(const ComparedScenario& c, const Report* reference, const CompareExtra& extra) {
   if (!c.report || reference == nullptr) return {c.label, {}, c.reason};
   const Report& r = *c.report;
@@ -55,11 +68,12 @@ TableRow row_of(const ComparedScenario& c, const Report* reference, const Compar
                    {&r == reference ? "-" : human_change(step_time_difference(r, *reference))},
                    {human_rate(r.tokens_per_s_per_gpu)},
                    {human_percent(r.mfu)},
-                   {human_bytes(r.memory.peak_memory_bytes)},
-                   fits_cell(r),
-                   {human_percent(fraction_of(r, "bubble"))},
-                   {human_percent(fraction_of(r, "exposed_communication"))}},
+                   memory_cell(r.memory)},
                   ""};
+  if (extra.host) out.cells.push_back(host_cell(r.memory));
+  out.cells.insert(out.cells.end(), {fits_cell(r),
+                                     {human_percent(fraction_of(r, "bubble"))},
+                                     {human_percent(fraction_of(r, "exposed_communication"))}});
   if (extra.gpus) out.cells.push_back({human_count(r.world_size)});
   if (extra.price && !extra.training) out.cells.push_back(price_cell(r));
   if (extra.training) {
@@ -73,10 +87,11 @@ TableRow row_of(const ComparedScenario& c, const Report* reference, const Compar
 
 std::vector<Line> difference_lines(const Report& from, const Report& to) {
   const std::vector<Difference> parts = differences(from, to);
+  const Report& pipelined = from.mesh[Axis::kPp] > 1 ? from : to;
   std::vector<Line> out = {{}, {{"where the difference comes from", Ink::kBold}}};
   for (const Difference& p : parts) {
     const std::string sign = p.change_s > 0 ? "+" : "";
-    out.push_back({{"  " + pad_right(human_words(p.group), 24)},
+    out.push_back({{"  " + pad_right(group_words(pipelined, p.group), 24)},
                    {pad_left(sign + human_time(p.change_s), 10)},
                    {pad_left(human_change(p.change_s / from.step_time_s), 10)}});
   }

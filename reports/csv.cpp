@@ -58,7 +58,8 @@ std::vector<std::string> csv_columns() {
   for (const char* name :
        {"fits", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
         "hardware_tflops_per_gpu", "mfu", "hfu", "peak_flops_per_gpu_tflops", "peak_flops_dtype",
-        "peak_memory_bytes", "capacity_bytes", "bound_by"}) {
+        "peak_memory_bytes", "capacity_bytes", "host_bytes_per_node", "host_capacity_bytes",
+        "bound_by"}) {
     out.emplace_back(name);
   }
   for (const std::string_view group : kShareGroups) out.push_back(std::string(group) + "_s");
@@ -90,6 +91,9 @@ std::vector<std::string> csv_values(const Report& r) {
   out.push_back(r.peak_flops_dtype);
   out.push_back(text(m.peak_memory_bytes));
   out.push_back(text(m.capacity_bytes));
+  for (const std::int64_t host : {m.host_bytes, m.host_bytes > 0 ? m.host_capacity_bytes : 0}) {
+    out.push_back(host > 0 ? text(host) : "");
+  }
   out.push_back(r.bound_by);
   for (const std::string_view group : kShareGroups) {
     out.push_back(text(group_time(r.breakdown, std::string(group))));
@@ -119,6 +123,9 @@ std::string to_csv(const MemoryReport& memory) {
   out += csv_row({"peak", text(memory.peak_memory_bytes), ""});
   out += csv_row({"capacity", text(memory.capacity_bytes), ""});
   if (memory.host_bytes > 0) out += csv_row({"host_per_node", text(memory.host_bytes), ""});
+  if (memory.host_bytes > 0 && memory.host_capacity_bytes > 0) {
+    out += csv_row({"host_capacity", text(memory.host_capacity_bytes), ""});
+  }
   if (memory.storage_bytes > 0)
     out += csv_row({"storage_per_node", text(memory.storage_bytes), ""});
   return out;

@@ -26,7 +26,11 @@ constexpr double kMark = 5;  // radius
 /// Told apart by colour-blind eyes (Okabe and Ito 2008).
 constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#E69F00", "#009E73", "#CC79A7",
                                                       "#56B4E9", "#D55E00", "#999999"};
-constexpr std::array<std::string_view, 5> kDashes = {"", "7 4", "2 3", "9 3 2 3", "12 5"};
+/// Of the curves that colours alone do not tell apart.
+constexpr std::array<std::string_view, 4> kDashes = {"", "7 4", "2 3", "12 5"};
+constexpr std::string_view kOfAllCurves = "#555555";
+
+std::string_view colour_of(std::size_t curve) { return kColours[curve % kColours.size()]; }
 
 double text_width(const std::string& text) { return kCharacter * static_cast<double>(text.size()); }
 
@@ -36,7 +40,7 @@ std::string text_at(double x, double y, const std::string& text, const char* anc
                      anchor, more, xml_text(text));
 }
 
-std::string line_at(double x1, double y1, double x2, double y2, const char* stroke) {
+std::string line_at(double x1, double y1, double x2, double y2, std::string_view stroke) {
   return fmt::format(
       "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2,
       y2, stroke);
@@ -51,15 +55,6 @@ struct Scale {
     return from + share * (to - from);
   }
 };
-
-/// 1, 2 or 5 times a power of ten, so that about `steps` of them cover `span`.
-double nice_step(double span, int steps) {
-  const double power = std::pow(10.0, std::floor(std::log10(span / steps)));
-  for (const double k : {1.0, 2.0, 5.0}) {
-    if (k * power * steps >= span * 0.999) return k * power;
-  }
-  return 10 * power;
-}
 
 class Drawing {
  public:
@@ -89,8 +84,10 @@ class Drawing {
     out_ += fmt::format("<g transform=\"translate(0 {})\">\n", above_);
     draw_axes();
     for (std::size_t c = 0; c < chart_.curves.size(); ++c) draw_line(c);
-    for (const Curve& c : chart_.curves) {
-      for (const CurvePoint& p : c.points) draw_mark(p.mark, x_.at(p.x), y_.at(p.y), p.hollow);
+    for (std::size_t c = 0; c < chart_.curves.size(); ++c) {
+      for (const CurvePoint& p : chart_.curves[c].points) {
+        draw_mark(p.mark, colour_of(c), x_.at(p.x), y_.at(p.y), p.hollow);
+      }
     }
     if (chart_.curves.size() > 1) draw_names();
     draw_legend();
@@ -133,7 +130,7 @@ class Drawing {
   std::vector<double> y_ticks() const {
     std::vector<double> out;
     if (!y_.log) {
-      const double step = nice_step(y_.high, 5);
+      const double step = round_step(y_.high, 5);
       for (int k = 0; k * step <= y_.high; ++k) out.push_back(k * step);
       return out;
     }
@@ -176,9 +173,9 @@ class Drawing {
     std::string points;
     const auto draw = [&] {
       out_ += fmt::format(
-          "<polyline points=\"{}\" fill=\"none\" stroke=\"#555555\" stroke-width=\"1.6\" "
+          "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" "
           "stroke-dasharray=\"{}\"/>\n",
-          points, kDashes[c % kDashes.size()]);
+          points, colour_of(c), kDashes[c / kColours.size() % kDashes.size()]);
       points.clear();
     };
     for (std::size_t k = 0; k < curve.points.size(); ++k) {
@@ -193,9 +190,9 @@ class Drawing {
     return static_cast<std::size_t>(std::ranges::find(marks_, mark) - marks_.begin());
   }
   /// Circle, square, diamond, triangle, ... : polygons of 4 to 6 corners after the circle.
-  void draw_mark(const std::string& mark, double x, double y, bool hollow) {
+  void draw_mark(const std::string& mark, std::string_view colour, double x, double y,
+                 bool hollow) {
     const std::size_t k = class_of(mark);
-    const std::string_view colour = kColours[k % kColours.size()];
     const std::string paint = fmt::format("fill=\"{}\" stroke=\"{}\" stroke-width=\"1.5\"",
                                           hollow ? "#ffffff" : colour, colour);
     if (k % 6 == 0) {
@@ -223,12 +220,14 @@ class Drawing {
     struct Name {
       double y, x, line_y;
       std::string text;
+      std::string_view colour;
     };
     std::vector<Name> names;
-    for (const Curve& c : chart_.curves) {
-      if (c.points.empty()) continue;
-      const double y = y_.at(c.points.back().y);
-      names.push_back({y, x_.at(c.points.back().x), y, c.name});
+    for (std::size_t c = 0; c < chart_.curves.size(); ++c) {
+      const Curve& curve = chart_.curves[c];
+      if (curve.points.empty()) continue;
+      const double y = y_.at(curve.points.back().y);
+      names.push_back({y, x_.at(curve.points.back().x), y, curve.name, colour_of(c)});
     }
     std::ranges::stable_sort(names, {}, &Name::y);
     for (std::size_t k = 1; k < names.size(); ++k) {
@@ -238,7 +237,7 @@ class Drawing {
     for (std::size_t k = names.size(); k-- > 0; limit -= kLine)
       names[k].y = std::min(names[k].y, limit);
     for (const Name& n : names) {
-      out_ += line_at(n.x + 7, n.line_y, right_ + 2, n.y, "#bbbbbb");
+      out_ += line_at(n.x + 7, n.line_y, right_ + 2, n.y, n.colour);
       out_ += text_at(right_ + 5, n.y + 4, n.text);
     }
   }
@@ -248,7 +247,7 @@ class Drawing {
     out_ += text_at(x, y, chart_.mark_title);
     x += text_width(chart_.mark_title) + 16;
     const auto entry = [&](const std::string& mark, const std::string& text, bool hollow) {
-      draw_mark(mark, x, y - 4, hollow);
+      draw_mark(mark, kOfAllCurves, x, y - 4, hollow);
       out_ += text_at(x + 11, y, text);
       x += text_width(text) + 36;
     };

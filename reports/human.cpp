@@ -97,7 +97,9 @@ std::string human_percent(double fraction, int decimals) {
 std::string human_change(double fraction, int decimals) {
   const double unit = std::pow(10.0, -decimals);
   const double percent = std::abs(fraction * 100) < unit / 2 ? 0 : fraction * 100;
-  return fmt::format("{:+.{}f} %", percent, decimals_of(fraction, decimals));
+  const int digits = decimals_of(fraction, decimals);
+  if (percent == 0) return fmt::format("{:.{}f} %", percent, digits);  // neither more nor less
+  return fmt::format("{:+.{}f} %", percent, digits);
 }
 
 std::string human_words(std::string_view identifier) {

@@ -138,6 +138,7 @@ nlohmann::ordered_json json_tree(const Report& r) {
               {"peak_flops_dtype", r.peak_flops_dtype},
               {"peak_memory_bytes", r.memory.peak_memory_bytes}};
   if (!r.stage_tp.empty()) out["stage_tp"] = r.stage_tp;
+  if (r.servers > 0) out["workers"] = r.workers, out["servers"] = r.servers;
   if (r.price_per_step > 0) {
     out["price_per_step"] = r.price_per_step;
     out["price_per_billion_tokens"] = r.price_per_billion_tokens;

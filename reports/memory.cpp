@@ -18,14 +18,10 @@ std::vector<MemoryLine> memory_items(const StageUse& use) {
   return items;
 }
 
-namespace {
-
-std::string name_of(Role role) {
+std::string role_name(Role role) {
   if (role.works) return role.serves ? "worker_and_server" : "worker";
   return "server";
 }
-
-}  // namespace
 
 MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
                               const std::vector<StageUse>& memory, const NodeUse& node) {
@@ -49,7 +45,8 @@ MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
   m.storage_bytes = node.storage.value;
   m.fits = m.peak_memory_bytes <= m.capacity_bytes && m.host_fits();
   m.items = memory_items(memory[stage]);
-  for (const RoleUse& r : memory[stage].roles) m.roles.emplace_back(name_of(r.role), r.live.value);
+  for (const RoleUse& r : memory[stage].roles)
+    m.roles.emplace_back(role_name(r.role), r.live.value);
   for (const LiveTensor& t : memory[stage].live.at_peak) {
     const Tensor& tensor = plan.tensors[t.tensor];
     m.largest.push_back({tensor.name, std::string(name_of(tensor.kind)), t.count, t.bytes.value});

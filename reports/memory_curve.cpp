@@ -1,5 +1,8 @@
 #include "reports/memory_curve.h"
 
+#include <algorithm>
+
+#include "plan/places.h"
 #include "reports/walk.h"
 
 namespace plait {
@@ -43,6 +46,19 @@ Bytes sum_of(const BytesByClass& live) {
   Bytes sum;
   for (const Bytes b : live) sum += b;
   return sum;
+}
+
+std::optional<RankMemory> memory_of_rank(const Plan& plan, const StageUse& use, const Track& track,
+                                         const std::vector<std::string>& devices) {
+  const std::int64_t known = rank_at(plan, track.stage * plan.places_per_stage() + use.position);
+  const auto device = [&devices](std::int64_t rank) {
+    return devices.empty() ? std::string() : devices[static_cast<std::size_t>(rank)];
+  };
+  if (device(track.rank) != device(known)) return std::nullopt;
+  if (use.roles.empty()) return RankMemory{use.live.curve, use.overheads};
+  const auto role = std::ranges::find(use.roles, role_of(plan, track.rank), &RoleUse::role);
+  if (role == use.roles.end()) return std::nullopt;
+  return RankMemory{role->curve, role->overheads};
 }
 
 std::vector<MemorySample> memory_over_time(const std::vector<MemoryPoint>& curve, const Plan& plan,

@@ -2,8 +2,11 @@
 // Live memory of a rank over the time of a step. Memory is accounted in the order in which ops are
 // issued: a change shows when the next op of the compute stream starts.
 
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "costmodel/stage_use.h"
 #include "plan/memory.h"
 #include "plan/timeline.h"
 
@@ -15,6 +18,16 @@ struct MemorySample {
 };
 
 Bytes sum_of(const BytesByClass& live);
+
+/// A rank's live tensors (StageMemory::curve) and what comes on top.
+struct RankMemory {
+  const std::vector<MemoryPoint>& curve;
+  const std::vector<MemoryItem>& overheads;
+};
+/// Of its role. Nothing of a rank whose device is another than that of the stage's `use`.
+/// `devices`: as shown_tracks takes them.
+std::optional<RankMemory> memory_of_rank(const Plan& plan, const StageUse& use, const Track& track,
+                                         const std::vector<std::string>& devices);
 
 /// `curve` (StageMemory::curve) as `track` runs; `end` is the time of what no op comes after. Of
 /// several points at one time only the fullest: a peak must not get lost.

@@ -228,6 +228,10 @@ Report summarize(const ReportInputs& in) {
   r.placement = in.placement;
   r.mesh = in.plan.mesh;
   r.stage_tp = in.plan.stage_tp;
+  if (in.plan.servers.any()) {
+    r.workers = in.plan.servers.workers(r.mesh[Axis::kDp]);
+    r.servers = in.plan.servers.count;
+  }
   r.world_size = rank_count(in.plan);
   r.step_time_s = to_seconds(in.times.step).value;
   fill_rates(in, r);
@@ -250,6 +254,11 @@ double group_time(const std::vector<ReportShare>& shares, const std::string& gro
   double sum = 0;
   for (const ReportShare& s : shares) sum += s.group == group ? s.time_s : 0;
   return sum;
+}
+
+std::string group_words(const Report& report, const std::string& group) {
+  const bool stages = report.mesh[Axis::kPp] > 1;
+  return group == "bubble" && !stages ? std::string(kWaiting) : human_words(group);
 }
 
 bool same_prediction(const Report& a, const Report& b) {

@@ -154,7 +154,8 @@ struct Report {
   std::string model, cluster, layout;
   std::string placement;  // in words; "": rank r on device r
   Mesh mesh;
-  std::vector<std::int64_t> stage_tp;  // of every stage, where they differ; mesh has the largest
+  std::vector<std::int64_t> stage_tp;     // of every stage, where they differ; mesh has the largest
+  std::int64_t workers = 0, servers = 0;  // with parameter servers: of mesh's dp
   std::int64_t world_size = 0;
   double step_time_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0;
@@ -188,6 +189,9 @@ Report summarize(const ReportInputs& in);
 MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
                               const std::vector<StageUse>& memory, const NodeUse& node = {});
 
+/// "worker", "server" or "worker_and_server".
+std::string role_name(Role role);
+
 /// Live tensors by class, then overheads.
 std::vector<MemoryLine> memory_items(const StageUse& use);
 
@@ -202,6 +206,10 @@ Flops hardware_flops(const Plan& plan);
 
 /// Seconds of a group ("bubble") in a breakdown.
 double group_time(const std::vector<ReportShare>& shares, const std::string& group);
+
+/// A group of a report's breakdown in words: "exposed communication"; kWaiting for a "bubble"
+/// without stages.
+std::string group_words(const Report& report, const std::string& group);
 
 /// True when both predict the same numbers, whatever they are called and wherever the numbers of
 /// the cost model come from.

@@ -329,8 +329,8 @@ std::string search_csv(const SearchReport& s) {
   std::vector<std::string> header = {"place"};
   const std::vector<std::string> names = csv_columns();
   header.insert(header.end(), names.begin(), names.end());
-  header.insert(header.end(), {"bound_s", "settings", "energy_kwh_per_billion_tokens",
-                               "training_days", "training_price"});
+  header.insert(header.end(),
+                {"bound_s", "settings", "energy_kwh_per_billion_tokens", "training_days"});
   const auto known = [](double x) { return x > 0 ? fmt::format("{}", x) : std::string(); };
   std::string out = csv_row(header);
   for (std::size_t i = 0; i < s.best.size(); ++i) {
@@ -340,8 +340,7 @@ std::string search_csv(const SearchReport& s) {
     fields.insert(fields.end(), values.begin(), values.end());
     fields.insert(fields.end(),
                   {fmt::format("{}", row.bound_s), set_options(assignments_of(row)),
-                   known(row.energy_kwh_per_billion_tokens), known(days_of_training(row.report)),
-                   known(row.report.training ? row.report.training->price : 0)});
+                   known(row.energy_kwh_per_billion_tokens), known(days_of_training(row.report))});
     out += csv_row(fields);
   }
   return out;

@@ -83,6 +83,12 @@ std::string bound_of(const StepTotals& totals);
 std::string lacking_words(const CacheCapacity& capacity, const EngineLimits& limits,
                           const std::string& leaves);
 
+/// Of a server that does not fit: what there is no room for, and what makes room.
+struct ServingShortage {
+  std::string reason, cure;
+};
+ServingShortage shortage_of(const ServingReport& report);
+
 /// Whether a cache has room, and for what; each pool behind its name.
 std::vector<Line> capacity_lines(const ServingReport& report);
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "reports/human.h"
 #include "reports/serving.h"
 #include "reports/table.h"
@@ -92,13 +94,22 @@ std::vector<Line> host_room_lines(const CacheCapacity& c) {
            {std::move(text), c.host->is_short() ? Ink::kBad : Ink::kPlain}}};
 }
 
-std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& limits, bool fits,
-                                 const std::string& cures) {
-  const std::string used = fmt::format("{} of weights, activations and process",
-                                       human_bytes(c.stages[c.tightest].use.bytes().value));
+std::string used_words(const CacheCapacity& c) {
+  return fmt::format("{} of weights, activations and process",
+                     human_bytes(c.stages[c.tightest].use.bytes().value));
+}
+
+ServingShortage shortage_of(const ServingReport& r, const CacheCapacity& c,
+                            const EngineLimits& limits) {
+  return {lacking_words(c, limits, used_words(c) + " leave room"), cures_words(r, c, limits)};
+}
+
+std::vector<Line> capacity_lines(const ServingReport& r, const CacheCapacity& c,
+                                 const EngineLimits& limits, bool fits) {
+  const std::string used = used_words(c);
   if (!fits) {
-    return {{{"DOES NOT FIT  ", Ink::kBad}, {lacking_words(c, limits, used + " leave room")}},
-            serving_line("", cures)};
+    const ServingShortage lack = shortage_of(r, c, limits);
+    return {{{"DOES NOT FIT  ", Ink::kBad}, {lack.reason}}, serving_line("", lack.cure)};
   }
   std::vector<Line> out = {
       {{pad_right("FITS", kServingLabel), Ink::kGood},
@@ -114,8 +125,7 @@ std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& lim
 }  // namespace
 
 std::vector<Line> capacity_lines(const ServingReport& r) {
-  if (r.pools.empty())
-    return capacity_lines(r.capacity, r.limits, r.fits, cures_words(r, r.capacity, r.limits));
+  if (r.pools.empty()) return capacity_lines(r, r.capacity, r.limits, r.fits);
   std::vector<Line> out;
   for (const PoolReport& p : r.pools) {
     if (!out.empty()) out.emplace_back();
@@ -125,16 +135,26 @@ std::vector<Line> capacity_lines(const ServingReport& r) {
                     p.replicas == 1 ? "an instance" : human_count(p.replicas) + " instances",
                     p.instance, human_plural(p.devices, "device")),
         Ink::kBold));
-    append(out, capacity_lines(p.capacity, p.limits, p.fits, cures_words(r, p.capacity, p.limits)));
+    append(out, capacity_lines(r, p.capacity, p.limits, p.fits));
   }
+  return out;
+}
+
+ServingShortage shortage_of(const ServingReport& r) {
+  const auto pool = std::ranges::find(r.pools, false, &PoolReport::fits);
+  if (pool == r.pools.end()) return shortage_of(r, r.capacity, r.limits);
+  ServingShortage out = shortage_of(r, pool->capacity, pool->limits);
+  out.reason = pool->name + ": " + out.reason;
   return out;
 }
 
 std::string lacking_words(const CacheCapacity& c, const EngineLimits& limits,
                           const std::string& leaves) {
   if (c.lacks_host_memory()) {
-    return fmt::format("needs {} and {} of cache in host memory, which has {}",
-                       human_bytes(c.host->use.memory.value), human_bytes(c.host->needed.value),
+    const std::int64_t cache = c.host->needed.value;
+    return fmt::format("needs {}{} in host memory, which has {}",
+                       human_bytes(c.host->use.memory.value),
+                       cache > 0 ? fmt::format(" and {} of cache", human_bytes(cache)) : "",
                        human_bytes(c.host->use.capacity.value));
   }
   const bool by_choice = c.lacks_by_choice(limits);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "core/json.h"
 #include "reports/csv.h"
 #include "reports/human.h"
@@ -10,6 +13,8 @@
 
 namespace plait {
 namespace {
+
+constexpr std::string_view kCacheTitle = "cache";
 
 /// What is compared besides latencies and tokens.
 struct Asked {
@@ -29,7 +34,7 @@ struct Asked {
 std::vector<TableColumn> serving_columns(const Asked& asked) {
   std::vector<TableColumn> out = {{"TTFT p50"}, {"p99"},      {"TPOT p50"},
                                   {"p99"},      {"tok/s", 8}, {"/device", 9}};
-  out.push_back({.title = "cache", .width = 9, .optional = asked.price});
+  out.push_back({.title = std::string(kCacheTitle), .width = 9, .optional = asked.price});
   if (asked.price) out.push_back({"per 1e6", 9});
   if (asked.objectives) {
     const char* rate = asked.rate ? "rate" : "goodput";
@@ -82,11 +87,11 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
   return out;
 }
 
-std::string legend_words(const Asked& asked) {
-  std::string out =
-      "TTFT: time to the first token; TPOT: per token after it; tok/s: of output; "
-      "cache: tokens of all replicas";
-  if (asked.pools) out += " that generate";
+/// `caches`: the table had room for that column.
+std::string legend_words(const Asked& asked, bool caches) {
+  std::string out = "TTFT: time to the first token; TPOT: per token after it; tok/s: of output";
+  if (caches) out += "; cache: tokens of all replicas";
+  if (caches && asked.pools) out += " that generate";
   if (asked.price) out += "; per 1e6: price of 1e6 tokens of output";
   if (asked.pools && !asked.objectives) {
     out += "; bound by: the pool, or the transfer between the two, that requests wait longest for";
@@ -152,6 +157,11 @@ void add_csv_cells(const ServingReport& r, const Asked& asked, std::vector<std::
   if (asked.objectives) add_objective_columns(r, row);
 }
 
+/// Why there are no numbers; "": there are.
+std::string why_not_served(const ServingCandidate& c) {
+  return c.report && !c.report->fits ? shortage_of(*c.report).reason : c.reason;
+}
+
 }  // namespace
 
 std::string serving_comparison_text(const std::vector<ServingCandidate>& candidates,
@@ -160,8 +170,10 @@ std::string serving_comparison_text(const std::vector<ServingCandidate>& candida
   std::vector<TableRow> rows;
   for (const ServingCandidate& c : candidates) rows.push_back(row_of(c, asked));
   std::vector<Line> lines = table_lines("", serving_columns(asked), rows, style.width);
+  const bool caches = std::ranges::any_of(
+      lines.front(), [](const Span& head) { return head.text.ends_with(kCacheTitle); });
   lines.emplace_back();
-  lines.push_back({{legend_words(asked), Ink::kDim}});
+  lines.push_back({{legend_words(asked, caches), Ink::kDim}});
   return render(lines, style);
 }
 
@@ -186,7 +198,7 @@ std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidat
   std::string out = csv_row(titles);
   for (const ServingCandidate& c : candidates) {
     std::vector<std::string> row = {c.label, json_bool(c.report.has_value()),
-                                    json_bool(c.report && c.report->fits), c.reason};
+                                    json_bool(c.report && c.report->fits), why_not_served(c)};
     if (c.report) add_csv_cells(*c.report, asked, row);
     row.resize(titles.size());
     out += csv_row(row);

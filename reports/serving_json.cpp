@@ -171,7 +171,10 @@ Tree room_tree(const ServingReport& r) {
               {"replicas", r.replicas},
               {"fits", r.fits},
               {"kv_cache", tree_of(r.capacity, r.limits)}};
-  if (!r.fits) out["cures"] = r.cures;
+  if (!r.fits) {
+    const ServingShortage lack = shortage_of(r);
+    out["reason"] = lack.reason, out["cure"] = lack.cure, out["cures"] = r.cures;
+  }
   if (!r.pools.empty()) out["pools"] = pools_tree(r);
   return out;
 }

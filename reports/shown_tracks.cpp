@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/error.h"
+#include "reports/human.h"
+#include "reports/report.h"
 
 namespace plait {
 namespace {
@@ -32,17 +36,25 @@ const Track& track_of(const Timeline& timeline, std::int64_t rank) {
 
 }  // namespace
 
+std::string kind_of_rank(const Plan& plan, const std::vector<std::string>& devices,
+                         std::int64_t rank) {
+  std::string out = devices.empty() ? "" : devices[static_cast<std::size_t>(rank)];
+  if (!plan.servers.any()) return out;
+  return out + (out.empty() ? "" : ", ") + human_words(role_name(role_of(plan, rank)));
+}
+
 std::vector<const Track*> shown_tracks(const Plan& plan, const Timeline& timeline,
-                                       const std::vector<std::int64_t>& ranks) {
+                                       const std::vector<std::int64_t>& ranks,
+                                       const std::vector<std::string>& devices) {
   std::vector<const Track*> chosen;
   for (const std::int64_t rank : ranks) chosen.push_back(&track_of(timeline, rank));
   if (ranks.empty()) {
-    chosen.resize(plan.programs.size(), nullptr);
+    std::map<std::pair<std::int64_t, std::string>, const Track*> last;
     for (const Track& t : timeline.tracks) {
-      const Track*& best = chosen[static_cast<std::size_t>(t.stage)];
+      const Track*& best = last[{t.stage, kind_of_rank(plan, devices, t.rank)}];
       if (best == nullptr || end_of(t) > end_of(*best)) best = &t;
     }
-    std::erase(chosen, nullptr);
+    for (const auto& [kind, track] : last) chosen.push_back(track);
   }
   std::ranges::sort(chosen, {}, [](const Track* t) { return t->rank; });
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());

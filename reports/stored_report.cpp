@@ -197,6 +197,7 @@ void read_names(const Tree& tree, Report& r) {
   if (r.placement == "in order") r.placement = "";
   read(tree, "world_size", r.world_size), read(tree, "mesh", r.mesh);
   read(tree, "stage_tp", r.stage_tp);
+  read(tree, "workers", r.workers), read(tree, "servers", r.servers);
 }
 
 Report read_report(const Tree& tree) {

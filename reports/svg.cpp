@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace plait {
 namespace {
@@ -28,6 +29,14 @@ std::string xml_text(std::string_view words) {
     }
   }
   return out;
+}
+
+double round_step(double span, int steps) {
+  const double power = std::pow(10.0, std::floor(std::log10(span / steps)));
+  for (const double k : {1.0, 2.0, 5.0}) {
+    if (k * power * steps >= span * 0.999) return k * power;
+  }
+  return 10 * power;
 }
 
 void Svg::reach(double x, double y) {

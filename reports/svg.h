@@ -10,6 +10,9 @@ namespace plait {
 /// `words` as they stand between tags or in an attribute; control characters become spaces.
 std::string xml_text(std::string_view words);
 
+/// 1, 2 or 5 times a power of ten, so that about `steps` of them cover `span`.
+double round_step(double span, int steps);
+
 struct Pen {
   std::string_view color = "#444444";
   double width = 1;

@@ -6,6 +6,7 @@ namespace plait {
 namespace {
 
 constexpr int kMinLabel = 12;
+constexpr int kTableGap = 2;  // right of the numbers
 
 int width_of(const std::vector<TableColumn>& columns) {
   int out = 0;
@@ -36,7 +37,7 @@ void leave_out(const std::string& title, std::vector<TableColumn>& columns,
 
 int label_width(const std::string& title, const std::vector<TableColumn>& columns,
                 const std::vector<TableRow>& rows, int total) {
-  const int room = total - width_of(columns) - 2;
+  const int room = total - width_of(columns) - kTableGap;
   return std::clamp(room, kMinLabel, longest_label(title, rows));
 }
 
@@ -53,6 +54,35 @@ void widen(std::vector<TableColumn>& columns, const std::vector<TableRow>& rows)
       columns[i].width = std::max(columns[i].width, display_width(row.cells[i].text) + gap);
     }
   }
+}
+
+/// What stands in the last column, of words, may be longer than that.
+int overhang(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows) {
+  if (columns.empty() || !columns.back().left) return 0;
+  int longest = 0;
+  for (const TableRow& row : rows) {
+    if (!row.cells.empty()) longest = std::max(longest, display_width(row.cells.back().text));
+  }
+  return std::max(0, longest + 2 - columns.back().width);
+}
+
+/// No wider than titles and cells need.
+void narrow(std::vector<TableColumn>& columns, const std::vector<TableRow>& rows) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    int needed = display_width(columns[i].title);
+    for (const TableRow& row : rows) {
+      if (!row.cells.empty()) needed = std::max(needed, display_width(row.cells[i].text));
+    }
+    columns[i].width = std::min(columns[i].width, needed + (columns[i].left ? 2 : 1));
+  }
+}
+
+void fit(const std::string& title, std::vector<TableColumn>& columns, std::vector<TableRow>& rows,
+         int total) {
+  widen(columns, rows);
+  const int beside = width_of(columns) + std::max(kTableGap, overhang(columns, rows));
+  if (longest_label(title, rows) + beside > total) narrow(columns, rows);
+  leave_out(title, columns, rows, total);
 }
 
 void add_row(const TableRow& row, const std::vector<TableColumn>& columns, int width, int total,
@@ -81,8 +111,7 @@ void add_row(const TableRow& row, const std::vector<TableColumn>& columns, int w
 
 std::vector<Line> table_lines(const std::string& title, std::vector<TableColumn> columns,
                               std::vector<TableRow> rows, int total) {
-  widen(columns, rows);
-  leave_out(title, columns, rows, total);
+  fit(title, columns, rows, total);
   const int width = label_width(title, columns, rows, total);
   std::vector<Line> out;
   const bool apart = display_width(title) > width;
@@ -92,6 +121,12 @@ std::vector<Line> table_lines(const std::string& title, std::vector<TableColumn>
   out.push_back(std::move(header));
   for (const TableRow& row : rows) add_row(row, columns, width, total, out);
   return out;
+}
+
+bool labels_have_room(const std::string& title, std::vector<TableColumn> columns,
+                      std::vector<TableRow> rows, int total) {
+  fit(title, columns, rows, total);
+  return label_width(title, columns, rows, total) == longest_label(title, rows);
 }
 
 }  // namespace plait

@@ -22,9 +22,13 @@ struct TableRow {
   std::string reason;       // where `cells` is empty
 };
 
-/// A column is as wide as it says, or as its longest cell needs. A label longer than its column
-/// stands on a line of its own, above the numbers.
+/// A column is as wide as it says, or as its longest cell needs, and where labels would have no
+/// room no wider. A label that has none even so stands on a line of its own, above the numbers.
 std::vector<Line> table_lines(const std::string& title, std::vector<TableColumn> columns,
                               std::vector<TableRow> rows, int width);
+
+/// Whether each label of such a table, and the title above them, has room beside its numbers.
+bool labels_have_room(const std::string& title, std::vector<TableColumn> columns,
+                      std::vector<TableRow> rows, int width);
 
 }  // namespace plait

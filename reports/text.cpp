@@ -65,8 +65,8 @@ std::vector<Line> speed_lines(const Report& r, int width) {
   return out;
 }
 
-std::string share_name(const ReportShare& s) {
-  if (s.name.empty()) return human_words(s.group);
+std::string share_name(const Report& r, const ReportShare& s) {
+  if (s.name.empty()) return group_words(r, s.group);
   const std::string join = s.group == "exposed_communication" ? " over " : ": ";
   const std::string group = s.group == "exposed_communication" ? "communication" : s.group;
   return human_words(group) + join + human_words(s.name);
@@ -82,7 +82,7 @@ std::vector<Line> breakdown_lines(const Report& r, int width) {
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const ReportShare& s = shares[i];
     if (i < kRows || shares.size() == kRows + 1) {
-      out.push_back(bar_line(share_name(s), human_time(s.time_s), s.fraction, width));
+      out.push_back(bar_line(share_name(r, s), human_time(s.time_s), s.fraction, width));
     } else {
       rest.time_s += s.time_s, rest.fraction += s.fraction;
     }

@@ -21,15 +21,37 @@ double draw_heading(Svg& svg, double y, std::string_view words) {
   return y + 30;
 }
 
-/// "Each of 4 nodes", and those where something failed.
-std::string island_heading(const Graph& graph, std::size_t kind) {
-  if (graph.nodes == 1) return "The node";
-  std::vector<std::int64_t> named;
-  for (const auto& [node, k] : graph.kind_of_node) {
-    if (k == kind) named.push_back(node);
+/// "0 to 2, 5"; "": none.
+std::string runs_in_words(const std::vector<std::int64_t>& ascending) {
+  std::vector<std::string> runs;
+  for (std::size_t i = 0, last = 0; i < ascending.size(); i = last + 1) {
+    for (last = i; last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1;)
+      ++last;
+    runs.push_back(last < i + 2 ? fmt::format("{}", ascending[i])
+                                : fmt::format("{} to {}", ascending[i], ascending[last]));
+    if (last == i + 1) runs.push_back(fmt::format("{}", ascending[last]));
   }
-  if (kind > 0) return fmt::format("Node {}", fmt::join(named, ", "));
-  return fmt::format("Each of {} nodes", human_count(graph.nodes - std::ssize(graph.kind_of_node)));
+  return fmt::format("{}", fmt::join(runs, ", "));
+}
+
+/// "Each of 4 nodes"; where they differ or something failed "Nodes 0 to 2, 5: 8 x h100-sxm each".
+std::string island_heading(const Cluster& cluster, std::size_t kind) {
+  const Graph& graph = *cluster.graph;
+  if (graph.nodes == 1) return "The node";
+  if (graph.kinds.size() == 1) return fmt::format("Each of {} nodes", human_count(graph.nodes));
+  std::vector<std::int64_t> nodes;
+  for (std::int64_t n = 0; n < graph.nodes; ++n) {
+    const auto named = graph.kind_of_node.find(n);
+    if ((named == graph.kind_of_node.end() ? 0 : named->second) == kind) nodes.push_back(n);
+  }
+  if (nodes.empty()) return "No node";
+  const std::string& device =
+      cluster.kind(cluster.kind_of(nodes.front() * graph.size())).device.name;
+  constexpr std::size_t kLong = 60;  // of a heading, where faults are many
+  std::string which = (nodes.size() == 1 ? "Node " : "Nodes ") + runs_in_words(nodes);
+  if (which.size() > kLong) which = human_plural(std::ssize(nodes), "node");
+  return fmt::format("{}: {} x {}{}", which, graph.size(), device,
+                     nodes.size() == 1 ? "" : " each");
 }
 
 /// What lines mean: class, ends, bandwidth of one per direction, how many in the whole machine.
@@ -122,7 +144,7 @@ std::string topology_svg(const Cluster& cluster, const TopologySummary& s) {
     y = draw_fabric(svg, expand(*cluster.graph), y);
   }
   for (std::size_t k = 0; k < cluster.graph->kinds.size(); ++k) {
-    y = draw_heading(svg, y, island_heading(*cluster.graph, k));
+    y = draw_heading(svg, y, island_heading(cluster, k));
     y = draw_island(svg, cluster.graph->kinds[k].island, y);
   }
   draw_legend(svg, s, y);

@@ -136,11 +136,14 @@ void write_thread_name(EventWriter& out, std::int64_t rank, int thread, std::str
       rank, thread));
 }
 
-void write_names(EventWriter& out, const Plan& plan, const Track& track) {
+void write_names(EventWriter& out, const TraceInputs& in, const Track& track) {
+  const Plan& plan = in.plan;
   const bool measured = track.rank >= kMeasured;
   const std::int64_t rank = measured ? track.rank - kMeasured : track.rank;
   std::string process =
       fmt::format("rank {}{} (stage {}", rank, measured ? ", measured" : "", track.stage);
+  const std::string kind = kind_of_rank(plan, in.devices, rank);
+  if (!kind.empty()) process += ", " + kind;
   if (track.multiplicity > 1) process += fmt::format(", stands for {} ranks", track.multiplicity);
   out.event(fmt::format(R"j({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{})"}}}})j",
                         track.rank, process));
@@ -172,10 +175,12 @@ void write_flow(EventWriter& out, const FlowArrow& flow, std::int64_t id) {
 
 void write_memory(EventWriter& out, const TraceInputs& in, const Track& track) {
   const StageUse& use = in.memory[static_cast<std::size_t>(track.stage)];
+  const std::optional<RankMemory> memory = memory_of_rank(in.plan, use, track, in.devices);
+  if (!memory) return;
   std::int64_t overheads = 0;
-  for (const MemoryItem& item : use.overheads) overheads += item.bytes.value;
+  for (const MemoryItem& item : memory->overheads) overheads += item.bytes.value;
   for (const MemorySample& sample :
-       memory_over_time(use.live.curve, in.plan, track, in.timeline.step_time)) {
+       memory_over_time(memory->curve, in.plan, track, in.timeline.step_time)) {
     std::string series;
     for (int c = 0; c < kTensorClasses; ++c) {
       series += fmt::format(R"("{}":{},)", name_of(static_cast<TensorClass>(c)),
@@ -206,13 +211,13 @@ std::int64_t size_of_trace(const TraceInputs& in) {
   // A slice for each op, on average: llama-3.1-405b-16384xh100.json has 150 to 190 bytes.
   constexpr std::int64_t kSlice = 170;
   std::int64_t slices = 0;
-  for (const Track* t : shown_tracks(in.plan, in.timeline, in.ranks))
+  for (const Track* t : shown_tracks(in.plan, in.timeline, in.ranks, in.devices))
     slices += std::ssize(t->start);
   return slices * kSlice;
 }
 
 void write_trace(const TraceInputs& in, const std::function<void(std::string_view)>& write) {
-  std::vector<const Track*> tracks = shown_tracks(in.plan, in.timeline, in.ranks);
+  std::vector<const Track*> tracks = shown_tracks(in.plan, in.timeline, in.ranks, in.devices);
   const std::vector<const Track*> simulated = tracks;
   const std::vector<Track> measured = measured_tracks(in, tracks);
   for (const Track& t : measured) tracks.push_back(&t);
@@ -221,7 +226,7 @@ void write_trace(const TraceInputs& in, const std::function<void(std::string_vie
                       R"("scenario_sha256":{},"command":{}}},"traceEvents":[)",
                       json_quote(in.plan.name), json_quote(in.run.version),
                       json_quote(in.run.scenario_sha256), json_quote(in.run.command)));
-  for (const Track* t : tracks) write_names(out, in.plan, *t);
+  for (const Track* t : tracks) write_names(out, in, *t);
   for (const Track* t : tracks) {
     PLAIT_CHECK(static_cast<std::int64_t>(t->start.size()) ==
                     op_count(in.plan, static_cast<std::size_t>(t->stage)),

@@ -24,9 +24,10 @@ struct TraceInputs {
   const Timeline& timeline;
   const std::vector<StageUse>& memory;  // per stage, with StageMemory::curve; may be empty
   RunFacts run;
-  std::vector<std::int64_t> ranks;  // to trace; empty: of each stage the track that ends last
+  std::vector<std::int64_t> ranks;  // to trace; empty: those of shown_tracks
   /// Of a real run of the same plan: its ranks are shown beside the simulated ones.
   const Timeline* measured = nullptr;
+  std::vector<std::string> devices = {};  // of each rank; empty: all are alike
 };
 
 /// About how many bytes the document has.

@@ -48,10 +48,30 @@ std::string mark(double x, double y, std::size_t file) {
   }
 }
 
+/// Powers of ten; where few lie on the scale 1, 2 and 5 times them; else evenly spaced values.
+std::vector<double> ticks_of(const LogScale& s) {
+  constexpr std::size_t kFew = 3;
+  const double low = std::pow(10.0, s.low), high = std::pow(10.0, s.high);
+  for (const std::vector<double>& factors : {std::vector{1.0}, {1.0, 2.0, 5.0}}) {
+    std::vector<double> out;
+    for (int decade = static_cast<int>(std::floor(s.low)); decade <= s.high; ++decade) {
+      for (const double f : factors) {
+        const double t = f * std::pow(10.0, decade);
+        if (t >= low * 0.999 && t <= high * 1.001) out.push_back(t);
+      }
+    }
+    if (out.size() >= kFew) return out;
+  }
+  std::vector<double> out;
+  const double step = round_step(high - low, 6);
+  const auto first = static_cast<int>(std::ceil(low / step));
+  for (int k = first; k * step <= high * 1.001; ++k) out.push_back(k * step);
+  return out;
+}
+
 void draw_axes(Svg& svg, const LogScale& s) {
   svg.box(kSquareLeft, kSquareTop, kSide, kSide, "none", {"#888888", 1});
-  for (int decade = static_cast<int>(std::ceil(s.low)); decade <= s.high; ++decade) {
-    const double t = std::pow(10.0, decade);
+  for (const double t : ticks_of(s)) {
     svg.line(s.x(t), kSquareTop, s.x(t), kSquareTop + kSide, {"#e4e4e4", 1});
     svg.line(kSquareLeft, s.y(t), kSquareLeft + kSide, s.y(t), {"#e4e4e4", 1});
     svg.text(s.x(t), kSquareTop + kSide + 16, human_time(t), Svg::Anchor::kMiddle, 11);

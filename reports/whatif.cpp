@@ -30,16 +30,25 @@ bool has_price(const WhatIf& study) {
       study.points, [](const WhatIfPoint& p) { return p.report && p.report->price_per_step > 0; });
 }
 
-/// Values side by side, each as wide as the widest of its knob.
-std::string label_of(const WhatIf& study, const std::vector<std::string>& values) {
-  std::string out;
+/// As wide as the widest value of each knob, and with `titles` as what stands above them.
+std::vector<int> label_widths(const WhatIf& study, bool titles) {
+  std::vector<int> out;
   for (std::size_t k = 0; k < study.knobs.size(); ++k) {
-    int width = display_width(title_of(study.knobs, k));
-    width = std::max({width, display_width(study.knobs[k].base), display_width("base")});
+    int width = std::max(display_width(study.knobs[k].base), display_width("base"));
+    if (titles) width = std::max(width, display_width(title_of(study.knobs, k)));
     for (const std::string& v : study.knobs[k].values) width = std::max(width, display_width(v));
-    out += (k > 0 ? "  " : "") + pad_right(values[k], width);
+    out.push_back(width);
   }
   return out;
+}
+
+/// Values of the knobs side by side.
+std::string label_of(const std::vector<int>& widths, const std::vector<std::string>& values) {
+  std::string out;
+  for (std::size_t k = 0; k < widths.size(); ++k) {
+    out += (k > 0 ? "  " : "") + pad_right(values[k], widths[k]);
+  }
+  return out.substr(0, out.find_last_not_of(' ') + 1);
 }
 
 std::vector<TableColumn> columns_of(const WhatIf& study) {
@@ -61,8 +70,9 @@ bool is_base(const WhatIf& study, const WhatIfPoint& p) {
   return p.report->run.scenario_sha256 == study.base.report->run.scenario_sha256;
 }
 
-TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) {
-  const std::string label = label_of(study, p.values);
+TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first,
+                const std::vector<int>& widths) {
+  const std::string label = label_of(widths, p.values);
   if (!p.report) return {label, {}, p.reason};
   const Report& r = *p.report;
   const Report* base = study.base.report && !is_base(study, p) ? &*study.base.report : nullptr;
@@ -172,6 +182,36 @@ std::string finding_words(const WhatIf& study, const KnobFinding& f) {
   return "";
 }
 
+std::vector<TableRow> rows_of(const WhatIf& study, bool among_points,
+                              const std::vector<int>& widths) {
+  std::vector<TableRow> rows;
+  const Report* first = first_report(study);
+  const auto add = [&](const WhatIfPoint& p, bool base) {
+    rows.push_back(row_of(study, p, first, widths));
+    if (!base) return;
+    for (Span& cell : rows.back().cells) cell.ink = cell.ink == Ink::kPlain ? Ink::kDim : cell.ink;
+  };
+  if (!among_points) add(study.base, true);
+  for (const WhatIfPoint& p : study.points) add(p, is_base(study, p));
+  return rows;
+}
+
+/// Values stand below the names of their fields, where there is room for these beside the numbers;
+/// else the names stand above, and the values as close as they can.
+std::vector<Line> study_table(const WhatIf& study, bool among_points, int width) {
+  std::vector<std::string> titles;
+  for (std::size_t k = 0; k < study.knobs.size(); ++k) titles.push_back(title_of(study.knobs, k));
+  std::vector<int> widths = label_widths(study, true);
+  const std::vector<TableColumn> columns = columns_of(study);
+  if (const std::string title = label_of(widths, titles);
+      labels_have_room(title, columns, rows_of(study, among_points, widths), width)) {
+    return table_lines(title, columns, rows_of(study, among_points, widths), width);
+  }
+  widths = label_widths(study, false);
+  const std::string above = fmt::format("{}", fmt::join(titles, ", "));
+  return table_lines(above, columns, rows_of(study, among_points, widths), width);
+}
+
 }  // namespace
 
 std::string sentence(const WhatIf& study, const KnobFinding& finding) {
@@ -186,19 +226,8 @@ std::string sentence(const WhatIf& study, const Crossover& c) {
 }
 
 std::string whatif_text(const WhatIf& study, const TerminalStyle& style) {
-  const Report* first = first_report(study);
-  std::vector<std::string> titles;
-  for (std::size_t k = 0; k < study.knobs.size(); ++k) titles.push_back(title_of(study.knobs, k));
-  std::vector<TableRow> rows;
-  const auto add = [&](const WhatIfPoint& p, bool base) {
-    rows.push_back(row_of(study, p, first));
-    if (!base) return;
-    for (Span& cell : rows.back().cells) cell.ink = cell.ink == Ink::kPlain ? Ink::kDim : cell.ink;
-  };
   const bool among_points =
       std::ranges::any_of(study.points, [&](const WhatIfPoint& p) { return is_base(study, p); });
-  if (!among_points) add(study.base, true);
-  for (const WhatIfPoint& p : study.points) add(p, is_base(study, p));
   const bool first_is_planned = !study.points.empty() && study.points.front().report;
   const std::string legend = fmt::format("  {}; first is {}{}",
                                          among_points ? "base is the scenario, with - under vs base"
@@ -206,9 +235,7 @@ std::string whatif_text(const WhatIf& study, const TerminalStyle& style) {
                                          among_points ? "the first row" : "the point below it",
                                          first_is_planned ? "" : " that can be planned");
   std::vector<Line> lines = {{{study.scenario, Ink::kBold}, {legend}}};
-  for (Line& l : table_lines(label_of(study, titles), columns_of(study), rows, style.width)) {
-    lines.push_back(std::move(l));
-  }
+  append(lines, study_table(study, among_points, style.width));
   std::vector<std::string> statements;
   for (const KnobFinding& f : study.findings) statements.push_back(sentence(study, f));
   for (const Crossover& c : study.crossovers) statements.push_back(sentence(study, c));

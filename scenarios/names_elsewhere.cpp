@@ -312,6 +312,15 @@ bool is_known_elsewhere(std::string_view word, const std::string& path, const In
   return !same && error.text().cure.find(fmt::format(".{}\"", word)) != std::string::npos;
 }
 
+/// In an entry of a list another key of it is meant, where one is spelt alike: "devices" of a
+/// slowdown.
+bool is_known_in_list(const std::string& path, const InputError& error) {
+  const std::string object = path.substr(0, path.rfind('.'));
+  const std::string entry = object.substr(object.rfind('.') + 1);
+  const bool in_list = entry.find_first_not_of("0123456789") == std::string::npos;
+  return in_list && error.text().cure.starts_with("did you mean");
+}
+
 }  // namespace
 
 InputError with_field_meant(const InputError& error, const Json& root) {
@@ -320,8 +329,9 @@ InputError with_field_meant(const InputError& error, const Json& root) {
   if (text.code == "F001" || text.code == "F005") {
     meant = name_in_serving(text.where.path);
     const std::string word = text.where.path.substr(text.where.path.rfind('.') + 1);
-    if (meant.empty() && !is_known_elsewhere(word, text.where.path, error))
-      meant = field_meant(word);
+    const bool known = is_known_elsewhere(word, text.where.path, error) ||
+                       is_known_in_list(text.where.path, error);
+    if (meant.empty() && !known) meant = field_meant(word);
   } else if (text.code == "F003" || text.code == "F004") {
     meant = value_meant(text.where.path, root);
   }

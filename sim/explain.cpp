@@ -16,7 +16,7 @@ bool computes(const Share& s) { return s.group == "compute" || s.group == "recom
 
 /// What the chain that ends last is mostly made of. Stages that wait are not on it: where compute
 /// is, the bubble is compared with the compute of all ranks.
-std::string verdict(const Explanation& e) {
+std::string verdict(const Explanation& e, bool stages) {
   std::map<std::string, double> groups;
   double most = 0, computing = 0, bubble = 0;
   for (const Share& s : e.critical_path) {
@@ -34,7 +34,8 @@ std::string verdict(const Explanation& e) {
     if (computes(s)) computing += s.time.value;
     if (s.group == "bubble") bubble += s.time.value;
   }
-  return best == "compute" && bubble > computing ? "pipeline bubble" : best;
+  if (best != "compute" || bubble <= computing) return best;
+  return stages ? "pipeline bubble" : std::string(kWaiting);
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ Explanation explain(const Plan& plan, const Simulation& simulation, const Furthe
   CriticalPath path = critical_path(step, members, further);
   Explanation out = {breakdown(step, members, further), std::move(path.shares),
                      std::move(path.sensitivity), ""};
-  out.bound_by = verdict(out);
+  out.bound_by = verdict(out, plan.programs.size() > 1);
   return out;
 }
 

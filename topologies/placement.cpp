@@ -9,6 +9,8 @@
 //          the fabric says (Cabling::shares).
 //   exchange  the same route, as one member's share when it sends to all other islands alike.
 //   intra_alone and the like  the same when only this group communicates.
+#include "topologies/placement.h"
+
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -214,6 +216,19 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
   }
   if (out.nodes > 1) place_between(cluster, islands, out);
   find_weakest(cluster, islands, out);
+  return out;
+}
+
+std::vector<std::string> devices_of_ranks(const Cluster& cluster,
+                                          const std::vector<std::int64_t>& placement) {
+  std::vector<std::string> out;
+  if (cluster.kinds() == 1) return out;
+  const std::int64_t ranks =
+      placement.empty() ? cluster.world_size() : static_cast<std::int64_t>(placement.size());
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    out.push_back(cluster.kind(cluster.kind_of(device_of(rank, placement))).device.name);
+  }
+  if (std::ranges::adjacent_find(out, std::ranges::not_equal_to()) == out.end()) out.clear();
   return out;
 }
 

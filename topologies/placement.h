@@ -3,6 +3,7 @@
 // device r.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace plait {
@@ -10,5 +11,11 @@ namespace plait {
 inline std::int64_t device_of(std::int64_t rank, const std::vector<std::int64_t>& placement) {
   return placement.empty() ? rank : placement[static_cast<std::size_t>(rank)];
 }
+
+struct Cluster;
+
+/// The name of each rank's device; empty where all have the same.
+std::vector<std::string> devices_of_ranks(const Cluster& cluster,
+                                          const std::vector<std::int64_t>& placement);
 
 }  // namespace plait

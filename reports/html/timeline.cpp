@@ -21,7 +21,7 @@ SimTime ns(SimTime t) { return t / kPicosecondsPerNanosecond; }
 /// The tracks to show, thinned evenly (the first, the last and the fullest stay) to about as many
 /// spans as are wanted.
 std::vector<const Track*> few_tracks(const TimelineInputs& in) {
-  std::vector<const Track*> all = shown_tracks(in.plan, in.timeline, in.ranks);
+  std::vector<const Track*> all = shown_tracks(in.plan, in.timeline, in.ranks, in.devices);
   std::size_t spans = 0;
   for (const Track* t : all) spans += t->start.size();
   const std::size_t wanted = std::max<std::size_t>(
@@ -71,10 +71,20 @@ std::string calls_json(const Program& program) {
   return fmt::format("[{}]", fmt::join(numbers, ","));
 }
 
-std::string track_json(const Plan& plan, const Track& track) {
+/// Which rank it is of which stage, and how many are like it.
+std::vector<JsonMember> names_of(const TimelineInputs& in, const Track& track) {
+  std::vector<JsonMember> out = {{"stage", fmt::format("{}", track.stage)},
+                                 {"rank", fmt::format("{}", track.rank)},
+                                 {"stands_for", fmt::format("{}", track.multiplicity)}};
+  const std::string kind = kind_of_rank(in.plan, in.devices, track.rank);
+  if (!kind.empty()) out.push_back({"kind", json_quote(kind)});
+  return out;
+}
+
+std::string track_json(const TimelineInputs& in, const Track& track) {
   std::vector<SimTime> gaps, durations;
   std::array<SimTime, kStreams> last = {};
-  for_each_op(plan, static_cast<std::size_t>(track.stage),
+  for_each_op(in.plan, static_cast<std::size_t>(track.stage),
               [&](std::int64_t flat, const Call&, const Op& op) {
                 const auto i = static_cast<std::size_t>(flat);
                 SimTime& before = last[static_cast<std::size_t>(op.stream)];
@@ -82,17 +92,16 @@ std::string track_json(const Plan& plan, const Track& track) {
                 durations.push_back(ns(track.end[i]) - ns(track.start[i]));
                 before = ns(track.end[i]);
               });
-  return json_object({{"stage", fmt::format("{}", track.stage)},
-                      {"rank", fmt::format("{}", track.rank)},
-                      {"stands_for", fmt::format("{}", track.multiplicity)},
-                      {"gaps_ns", fmt::format("[{}]", fmt::join(gaps, ","))},
-                      {"durations_ns", fmt::format("[{}]", fmt::join(durations, ","))}},
-                     false);
+  std::vector<JsonMember> out = names_of(in, track);
+  out.push_back({"gaps_ns", fmt::format("[{}]", fmt::join(gaps, ","))});
+  out.push_back({"durations_ns", fmt::format("[{}]", fmt::join(durations, ","))});
+  return json_object(out, false);
 }
 
-std::string memory_of_track(const TimelineInputs& in, const Track& track, const StageUse& use) {
-  const std::vector<MemorySample> samples = thinned(
-      memory_over_time(use.live.curve, in.plan, track, in.timeline.step_time), kMostSamples);
+std::string memory_of_track(const TimelineInputs& in, const Track& track,
+                            const RankMemory& memory) {
+  const std::vector<MemorySample> samples =
+      thinned(memory_over_time(memory.curve, in.plan, track, in.timeline.step_time), kMostSamples);
   std::vector<SimTime> times;
   for (const MemorySample& s : samples) times.push_back(ns(s.time));
   std::vector<JsonMember> classes, overheads;
@@ -104,16 +113,14 @@ std::string memory_of_track(const TimelineInputs& in, const Track& track, const 
     classes.push_back({std::string(name_of(static_cast<TensorClass>(c))),
                        fmt::format("[{}]", fmt::join(bytes, ","))});
   }
-  for (const MemoryItem& item : use.overheads) {
+  for (const MemoryItem& item : memory.overheads) {
     overheads.push_back({item.name, fmt::format("{}", item.bytes.value)});
   }
-  return json_object({{"stage", fmt::format("{}", track.stage)},
-                      {"rank", fmt::format("{}", track.rank)},
-                      {"stands_for", fmt::format("{}", track.multiplicity)},
-                      {"overhead_bytes", json_object(overheads, false)},
-                      {"times_ns", fmt::format("[{}]", fmt::join(times, ","))},
-                      {"bytes", json_object(classes, false)}},
-                     false);
+  std::vector<JsonMember> out = names_of(in, track);
+  out.push_back({"overhead_bytes", json_object(overheads, false)});
+  out.push_back({"times_ns", fmt::format("[{}]", fmt::join(times, ","))});
+  out.push_back({"bytes", json_object(classes, false)});
+  return json_object(out, false);
 }
 
 }  // namespace
@@ -124,7 +131,7 @@ std::string timeline_json(const TimelineInputs& in) {
   for (const Block& b : in.plan.blocks) blocks.push_back(block_json(b));
   std::int64_t last_stage = -1;
   for (const Track* t : few_tracks(in)) {
-    tracks.push_back(track_json(in.plan, *t));
+    tracks.push_back(track_json(in, *t));
     if (t->stage == last_stage) continue;
     last_stage = t->stage;
     calls.push_back({fmt::format("{}", t->stage),
@@ -142,7 +149,10 @@ std::string timeline_json(const TimelineInputs& in) {
 std::string memory_json(const TimelineInputs& in, const std::vector<StageUse>& memory) {
   std::vector<std::string> out;
   for (const Track* t : few_tracks(in)) {
-    out.push_back(memory_of_track(in, *t, memory[static_cast<std::size_t>(t->stage)]));
+    const StageUse& use = memory[static_cast<std::size_t>(t->stage)];
+    if (const auto of_rank = memory_of_rank(in.plan, use, *t, in.devices)) {
+      out.push_back(memory_of_track(in, *t, *of_rank));
+    }
   }
   return json_list(out);
 }

@@ -11,6 +11,7 @@ from browser import KEYS, Browser, installed
 from every_page import DOCUMENT, EveryPage
 from numbers_on_page import FORMATS
 from pages import COMMANDS, make_page
+from unlike_ranks import UnlikeRanks
 
 # Zooms in and out, one frame after the other; the time that each drawing took.
 DRAWING_TIMES = """
@@ -25,7 +26,7 @@ requestAnimationFrame(frame);"""
 FRAME_MS = 1000 / 60
 
 
-class Pages(EveryPage, unittest.TestCase):
+class Pages(EveryPage, UnlikeRanks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))

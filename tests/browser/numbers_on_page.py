@@ -52,7 +52,7 @@ def bandwidth(v):
 
 def change(v):
     percent = 0 if abs(v * 100) < 0.05 else v * 100
-    return f"{percent:+.1f} %"
+    return f"{percent:+.1f} %" if percent else "0.0 %"
 
 
 def calls(v):

@@ -119,6 +119,22 @@ class Html(CommandTest):
         self.assertEqual(list(self.folder.iterdir()), [])
 
 
+    def test_what_holds_text_is_not_named_as_a_picture_or_page(self):
+        for suffix in ("svg", "html"):
+            path = self.folder / f"result.{suffix}"
+            result = plait("run", TINY, "-o", path)
+            self.assertEqual(result.code, 2)
+            self.assertIn(f"--{suffix} FILE", result.err)
+            self.assertFalse(path.exists())
+
+    def test_the_page_names_every_part_of_a_serving_step(self):
+        serving = self.run_ok("serve", SOURCE / "scenarios/systems/llama-cpp-7b-q4_0.json", "--format", "json").json()
+        parts = {key for key in serving["service"]["generation_steps"] if key.endswith("_s")} - {"time_s"}
+        script = (SOURCE / "reports/html/page/serve.js").read_text("utf-8")
+        drawn = re.search(r"const stepParts = (.*?);", script, re.S)[1]
+        self.assertEqual(set(re.findall(r"\['(\w+_s)'", drawn)), parts)
+
+
 class Scripts(unittest.TestCase):
     def test_no_name_is_defined_by_two_files(self):
         """They are one script on every page: the later definition would take the earlier's place."""

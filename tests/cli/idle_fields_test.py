@@ -188,6 +188,11 @@ class IdleFields(CommandTest):
         self.assertEqual(told.count("W002"), 1, told)
         self.assertIn("W002: --set workload.global_batch=64 changes nothing", told)
 
+    def test_an_option_of_its_own_is_told_by_its_name(self):
+        told = plait("run", "-", "--network", "flow", stdin=json.dumps(BASES["one device"])).err
+        self.assertIn("W002: --network flow changes nothing", told)
+        self.assertNotIn("--set", told)
+
     def test_a_comparison_tells_of_which_rows(self):
         path = self.file("replicas.json", json.dumps(BASES["replicas"]))
         told = plait("compare", path, "-L", "kernels.softmax=fused,eager").err

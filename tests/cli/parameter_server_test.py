@@ -33,6 +33,26 @@ class ParameterServer(CommandTest):
         self.assertLess(2 * apart["server"], beside["worker_and_server"])
         self.assertNotIn("live_bytes_by_role", self.report(servers=0)["memory"])
 
+    def test_the_report_says_how_many_work_and_serve(self):
+        for servers, mesh in (({"servers": 2, "dedicated": True}, 4), ({"servers": 1}, 2)):
+            report = self.report(**servers)
+            self.assertEqual(report["workers"], WORKERS)
+            self.assertEqual(report["servers"], servers["servers"])
+            self.assertEqual(report["mesh"]["dp"], mesh)
+        self.assertNotIn("servers", self.report(servers=0))
+
+    def test_a_trace_shows_each_role_with_its_own_memory(self):
+        path = self.file("servers.json", json.dumps(scenario(servers=2, dedicated=True)))
+        trace, roles = self.folder / "trace.json", {}
+        memory = self.run_ok("run", path, "--trace", trace, "--format", "json").json()["memory"]
+        for event in json.loads(trace.read_text("utf-8"))["traceEvents"]:
+            if event.get("name") == "process_name":
+                roles[event["pid"]] = [event["args"]["name"].split(", ")[1].rstrip(")"), 0]
+            if event["ph"] == "C":
+                live = sum(b for kind, b in event["args"].items() if kind != "overheads")
+                roles[event["pid"]][1] = max(live, roles[event["pid"]][1])
+        self.assertEqual(dict(roles.values()), memory["live_bytes_by_role"])
+
     def test_servers_that_do_not_work_recompute_nothing(self):
         def again(**servers):
             r = self.report(recompute="full", **servers)

@@ -1,5 +1,6 @@
 """plait serve: what host memory holds, what would make a model fit, and loads that are too much."""
 
+import csv
 import json
 import unittest
 
@@ -58,6 +59,23 @@ class ServeRoom(CommandTest):
         mixture = self.serve(changed(eight, "strategy", {"dp": 8}), "--format", "json").json()
         self.assertIn("serving.expert_parallel=true", mixture["cures"])
         self.assertNotIn("cures", self.serve(ONE_GPU, "--format", "json").json())
+
+    def test_a_column_that_has_no_room_is_not_explained(self):
+        paths = [self.file(name, json.dumps(ONE_GPU)) for name in ("a.json", "b.json")]
+        for columns, shown in (("100", True), ("60", False)):
+            table = plait("serve", *paths, "--price", "2", env={"COLUMNS": columns}).out
+            self.assertEqual("cache: " in table, shown, table)
+
+    def test_programs_read_the_same_reason_and_cure_as_people(self):
+        tight = changed(ONE_GPU, "serving.engine.gpu_memory_utilization", 0.22)
+        told = " ".join(self.serve(tight).out.split())
+        lack = self.serve(tight, "--format", "json").json()
+        self.assertIn("DOES NOT FIT " + lack["reason"], told)
+        self.assertIn(lack["cure"], told)
+        varied = self.serve(tight, "-L", "serving.engine.max_num_seqs=128,256", "--format", "csv").out
+        reasons = [row["reason"] for row in csv.DictReader(varied.splitlines())]
+        for reason in reasons:
+            self.assertIn("of weights, activations and process leave room for", reason)
 
     def test_an_overload_is_told_however_great_it_is(self):
         rate = changed(ONE_GPU, "serving.requests", {"count": 200, "rate_per_s": 1})

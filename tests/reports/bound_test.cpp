@@ -19,6 +19,9 @@ TEST(Bound, IsTheHardwareNumberThatTakesMostOfTheCriticalPath) {
   EXPECT_EQ(bound_of(m.report()), "compute");
   m.explanation.breakdown[3].time = Seconds(1.2e-6);
   EXPECT_EQ(bound_of(m.report()), "pipeline bubble");
+  Report one_stage = m.report();
+  one_stage.mesh[Axis::kPp] = 1;
+  EXPECT_EQ(bound_of(one_stage), "waiting for other ranks");
   EXPECT_EQ(bound_of(spent("", {{"infiniband_latency", Seconds(0.9e-6)}})), "infiniband latency");
 }
 

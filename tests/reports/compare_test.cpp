@@ -65,6 +65,26 @@ TEST(Compare, WholeSquaresOfLongSequencesAreToldWithTheirHalves) {
   EXPECT_EQ(comparison_text(c, {.width = 200}).find("whole squares"), std::string::npos);
 }
 
+TEST(Compare, WhatDoesNotFitInHostMemoryShowsIt) {
+  std::vector<ComparedScenario> c = three();
+  EXPECT_EQ(comparison_text(c, {}).find("host"), std::string::npos);
+  MemoryReport& m = c[1].report->memory;
+  m.host_bytes = std::int64_t{134} << 30, m.host_capacity_bytes = std::int64_t{64} << 30;
+  m.fits = false;
+  EXPECT_NE(comparison_text(c, {}).find("host"), std::string::npos);
+  EXPECT_NE(comparison_text(c, {}).find("134.0 GiB   NO"), std::string::npos)
+      << comparison_text(c, {});
+}
+
+TEST(Compare, WithoutStagesADifferenceOfWaitsIsNoBubble) {
+  std::vector<ComparedScenario> c = three();
+  c.resize(2);
+  EXPECT_NE(comparison_text(c, {}).find("  bubble      "), std::string::npos);
+  for (ComparedScenario& one : c) one.report->mesh[Axis::kPp] = 1;
+  EXPECT_NE(comparison_text(c, {}).find("  waiting for other ranks"), std::string::npos);
+  EXPECT_EQ(comparison_text(c, {}).find("  bubble      "), std::string::npos);
+}
+
 TEST(Compare, WhatHasNoPriceIsNotSaidToCostNothing) {
   std::vector<ComparedScenario> c = three();
   c[0].report->price_per_billion_tokens = 68.398;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/reports/made_up.h"
 
 namespace plait::csv_test {
@@ -76,6 +78,19 @@ TEST(Csv, OptimizerBytesAndSecondsAreDifferentColumns) {
   const std::vector<std::string> columns = csv_columns();
   EXPECT_EQ(std::count(columns.begin(), columns.end(), "optimizer_s"), 1);
   EXPECT_EQ(std::count(columns.begin(), columns.end(), "optimizer_bytes"), 1);
+}
+
+TEST(Csv, WhatIsInHostMemoryStandsBesideWhatThatHas) {
+  Report r = MadeUp().report();
+  const auto host = [&r] {
+    const auto rows = parse_csv(to_csv(r));
+    const auto at = std::ranges::find(rows[0], "host_bytes_per_node") - rows[0].begin();
+    return std::pair(rows[1][static_cast<std::size_t>(at)],
+                     rows[1][static_cast<std::size_t>(at) + 1]);
+  };
+  EXPECT_EQ(host(), std::pair(std::string(), std::string()));
+  r.memory.host_bytes = 5000, r.memory.host_capacity_bytes = 4000;
+  EXPECT_EQ(host(), std::pair(std::string("5000"), std::string("4000")));
 }
 
 }  // namespace plait::csv_test

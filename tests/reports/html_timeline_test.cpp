@@ -89,4 +89,22 @@ TEST(MemoryCurve, ThinningKeepsThePeakAndTheOrder) {
 
 TEST(MemoryCurve, FewSamplesStayAsTheyAre) { EXPECT_EQ(thinned(saw_tooth(50), 100).size(), 50U); }
 
+/// Both ranks of a stage, on devices of their own; memory is known for the one with the least.
+TEST(PageTimeline, EachKindOfDeviceOfAStageIsShown) {
+  MadeUp m;
+  m.timeline.tracks.resize(1);
+  m.timeline.tracks.push_back(m.timeline.tracks[0]);
+  m.timeline.tracks[1].rank = 1;
+  TimelineInputs in{m.plan, m.timeline, "simulated"};
+  EXPECT_EQ(Tree::parse(timeline_json(in))["tracks"].size(), 1U);
+  in.devices = {"small", "large", "small", "small"};
+  const Tree shown = Tree::parse(timeline_json(in))["tracks"];
+  ASSERT_EQ(shown.size(), 2U);
+  EXPECT_EQ(shown[0]["kind"], "small");
+  EXPECT_EQ(shown[1]["kind"], "large");
+  const Tree memory = Tree::parse(memory_json(in, m.memory));
+  ASSERT_EQ(memory.size(), 1U);
+  EXPECT_EQ(memory[0]["rank"], 0);
+}
+
 }  // namespace plait::html_timeline_test

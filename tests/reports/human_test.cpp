@@ -44,7 +44,7 @@ TEST(Human, MoneyHasFourDigitsAndNoExponent) {
 }
 
 TEST(Human, NothingIsNeitherMoreNorLess) {
-  EXPECT_EQ(human_change(-0.0001), "+0.0 %");
+  EXPECT_EQ(human_change(-0.0001), "0.0 %");
   EXPECT_EQ(human_change(-0.021), "-2.1 %");
   EXPECT_EQ(human_change(0.1), "+10.0 %");
   EXPECT_EQ(human_change(16.397), "+1640 %");

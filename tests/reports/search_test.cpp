@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/reports/made_up.h"
 
@@ -141,6 +143,15 @@ TEST(SearchText, AnInterruptedSearchSaysWhatIsMissing) {
   report.not_begun = 2;
   EXPECT_TRUE(says(text_of(report), "2 of the variants are not searched")) << text_of(report);
   EXPECT_TRUE(says(text_of(report), "none of these is faster")) << text_of(report);
+}
+
+TEST(SearchCsv, EachColumnHasANameOfItsOwn) {
+  const std::string csv = search_csv(answer());
+  std::vector<std::string> names;
+  std::stringstream header(csv.substr(0, csv.find('\r')));
+  for (std::string name; std::getline(header, name, ',');) names.push_back(name);
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
 
 TEST(SearchFront, EachLayoutStandsThereOnce) {

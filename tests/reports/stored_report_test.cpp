@@ -21,6 +21,7 @@ Report whole() {
   r.mfu_of_half_squares = 0.375;
   r.critical_path.push_back({"bubble", "", 1e-7, 0});
   r.memory.roles = {{"worker", 300}, {"server", 200}};
+  r.workers = 3, r.servers = 2;
   r.memory.host_bytes = 5000, r.memory.host_capacity_bytes = 6000, r.memory.storage_bytes = 7000;
   r.contention = {
       {"nic 0", "infiniband", 2, 50e9, "all_gather over fsdp (ring)", {"itself"}, 2, 1}};

@@ -143,4 +143,12 @@ TEST(Text, ANameCannotCommandTheTerminal) {
   EXPECT_EQ(to_text(r, {100, false, true}).find('\x1b'), std::string::npos);
 }
 
+TEST(Text, WithoutStagesRanksWaitAndThereIsNoBubble) {
+  Report r = MadeUp().report();
+  EXPECT_NE(to_text(r, {}).find("  bubble  "), std::string::npos);
+  r.mesh[Axis::kPp] = 1;
+  EXPECT_NE(to_text(r, {}).find("  waiting for other ranks  "), std::string::npos);
+  EXPECT_EQ(to_text(r, {}).find("bubble"), std::string::npos);
+}
+
 }  // namespace plait::text_test

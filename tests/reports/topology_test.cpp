@@ -57,4 +57,15 @@ TEST(TopologySvg, DrawsTraysOnceAndPodsOnce) {
   EXPECT_EQ(count_of(topology_svg(large, summarize(large)), "4 pods, each like this"), 1U);
 }
 
+TEST(TopologySvg, SaysWhichNodesAreOfWhichKind) {
+  const Cluster alike = make_cluster({.preset = "hgx-h100", .nodes = 2});
+  EXPECT_EQ(count_of(topology_svg(alike, summarize(alike)), ">Each of 2 nodes<"), 1U);
+  const NodeSpec node = find_node("dgx-a100");
+  const Cluster c = make_cluster(
+      {.preset = "hgx-h100", .nodes = 5, .other_nodes = {{3, 3, node, find_device(node.device)}}});
+  const std::string svg = topology_svg(c, summarize(c));
+  EXPECT_EQ(count_of(svg, ">Nodes 0 to 2, 4: 8 x h100-sxm each<"), 1U) << svg;
+  EXPECT_EQ(count_of(svg, ">Node 3: 8 x a100-80-sxm<"), 1U) << svg;
+}
+
 }  // namespace plait::topology_test

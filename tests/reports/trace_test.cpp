@@ -161,4 +161,38 @@ TEST(Trace, ARankThatThereIsNotIsRefusedWithThoseThatThereAre) {
 
 TEST(Trace, ARankWithoutATrackIsRefused) { EXPECT_THROW(trace_of(MadeUp(), {3}), InputError); }
 
+/// Ranks 0 and 1 are a stage; rank 1 serves what rank 0 works with.
+MadeUp with_a_server() {
+  MadeUp m;
+  m.plan.servers = {.count = 1, .dedicated = true};
+  Track server = m.timeline.tracks[0];
+  m.timeline.tracks[0].multiplicity = server.multiplicity = 1, server.rank = 1;
+  m.timeline.tracks.insert(m.timeline.tracks.begin() + 1, server);
+  for (StageUse& use : m.memory) {
+    use.roles = {{{true, false}, use.live.peak, use.live.curve, use.overheads},
+                 {{false, true}, Bytes(7), {{0, {Bytes(7)}}}, {}}};
+  }
+  return m;
+}
+
+TEST(Trace, EachRoleOfAStageIsShownWithItsOwnMemory) {
+  const nlohmann::json trace = trace_of(with_a_server());
+  std::map<int, std::string> names;
+  for (const Event& e : events(trace, "M")) {
+    if (e["name"] == "process_name")
+      names[e["pid"].get<int>()] = e["args"]["name"].get<std::string>();
+  }
+  EXPECT_EQ(names[0], "rank 0 (stage 0, worker)");
+  EXPECT_EQ(names[1], "rank 1 (stage 0, server)");
+  std::map<int, std::int64_t> most;
+  for (const Event& e : events(trace, "C")) {
+    std::int64_t sum = 0;
+    for (const auto& bytes : e["args"]) sum += bytes.get<std::int64_t>();
+    std::int64_t& peak = most[e["pid"].get<int>()];
+    peak = std::max(peak, sum);
+  }
+  EXPECT_EQ(most[0], 750);
+  EXPECT_EQ(most[1], 7);
+}
+
 }  // namespace plait::trace_test

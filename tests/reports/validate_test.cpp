@@ -161,4 +161,17 @@ TEST(Validate, ScatterHasAMarkForEachRun) {
   EXPECT_EQ(marks(two), 3U);
 }
 
+/// 100 and 110 ms lie between 100 ms and 316 ms: no power of ten but one.
+TEST(Validate, ScatterOfAFewRunsHasAScale) {
+  for (const double seconds : {0.1, 0.15, 0.35, 0.9}) {
+    const std::string svg = validation_svg({{record(seconds, 1.1 * seconds)}, "1", "x"});
+    std::size_t ticks = 0;
+    for (std::size_t at = svg.find("s</text>"); at != std::string::npos;
+         at = svg.find("s</text>", at + 1)) {
+      ++ticks;
+    }
+    EXPECT_GE(ticks, 6U) << "three on each axis\n" << svg;
+  }
+}
+
 }  // namespace plait::validate_test

@@ -93,8 +93,24 @@ TEST(WhatIf, ValuesStandUnderTheLastWordsOfTheirPaths) {
   WhatIf s = study();
   s.knobs[1].path = "cluster.intra_node.bandwidth";
   const std::string text = whatif_text(s, {.width = 100});
-  EXPECT_NE(text.find("inter_node.bandwidth  intra_node.bandwidth"), std::string::npos) << text;
+  EXPECT_NE(text.find("inter_node.bandwidth, intra_node.bandwidth"), std::string::npos) << text;
   EXPECT_NE(whatif_text(study(), {.width = 100}).find("bandwidth   recompute"), std::string::npos);
+}
+
+/// Though the names of the fields have no room above them.
+TEST(WhatIf, ValuesStandBesideTheirNumbers) {
+  WhatIf s = study();
+  s.knobs[0].path = "cluster.gradient_accumulation_of_a_long_name";
+  s.knobs[1].path = "strategy.another_of_them_that_is_long";
+  const std::string text = whatif_text(s, {.width = 100});
+  std::size_t rows = 0;
+  for (std::size_t at = text.find(" us "); at != std::string::npos;
+       at = text.find(" us ", at + 1)) {
+    const std::size_t begin = text.rfind('\n', at) + 1;
+    EXPECT_NE(text[begin], ' ') << text;
+    ++rows;
+  }
+  EXPECT_GE(rows, 4U) << text;
 }
 
 TEST(WhatIf, SentencesNameValueAndUnit) {
@@ -120,6 +136,10 @@ TEST(WhatIf, SentencesNameValueAndUnit) {
 TEST(WhatIfCurves, HaveALineForEachCombinationAndAMarkForEachPointAndItsLegend) {
   const std::string svg = whatif_svg(study());
   EXPECT_EQ(count(svg, "<polyline"), 3U);  // one breaks where a point cannot be planned
+  for (const char* colour :
+       {"stroke=\"#0072B2\" stroke-width=\"1.6\"", "stroke=\"#E69F00\" stroke-width=\"1.6\""}) {
+    EXPECT_GE(count(svg, colour), 1U) << "each combination has a colour";
+  }
   // Infiniband bandwidth: circles, 3 points and the legend; compute: squares, 2 and the legend.
   EXPECT_EQ(count(svg, "<circle"), 4U);
   EXPECT_EQ(count(svg, "<polygon"), 3U);

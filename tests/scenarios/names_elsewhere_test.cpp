@@ -30,6 +30,13 @@ TEST(NamesElsewhere, LeadToTheField) {
   EXPECT_EQ(cure_of("model.num_key_value_heads", "2"), R"(did you mean "model.kv_heads"?)");
 }
 
+TEST(NamesElsewhere, InAnEntryOfAListItsOwnKeysAreMeant) {
+  EXPECT_EQ(cure_of("cluster.slowdowns", R"([{"devices": [3], "factor": 1.2}])"),
+            R"(did you mean "device"?)");
+  EXPECT_EQ(cure_of("devices", "8"),
+            "leave it out: it is cluster.nodes * cluster.devices_per_node");
+}
+
 TEST(NamesElsewhere, ThatAreShortAreNotThoseOfOtherAxes) {
   EXPECT_EQ(cure_of("strategy.etp", "2"), R"(did you mean "strategy.expert_tp"?)");
   EXPECT_EQ(cure_of("strategy.sp", "true"), R"(did you mean "strategy.sequence_parallel"?)");

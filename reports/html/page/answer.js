@@ -1,15 +1,29 @@
 // The answer first: does it fit, how long is a step, what bounds it, what would help.
 
+/// Bytes in host memory of the fullest node, red where it has less.
+function hostCell(memory) {
+  const {host_bytes_per_node: used, host_capacity_bytes: capacity} = valueAt(memory);
+  return used === undefined ? '–' : el('span', {class: used > capacity ? 'bad' : null}, num(memory + '/host_bytes_per_node', 'bytes'));
+}
+
+/// The same beside what it has; null: nothing is there.
+function hostRoom(memory) {
+  const {host_bytes_per_node: used, host_capacity_bytes: capacity} = valueAt(memory);
+  if (used === undefined) return null;
+  return [hostCell(memory), capacity === undefined ? '' : [' of ', num(memory + '/host_capacity_bytes', 'bytes')], ' in host memory on the fullest node'];
+}
+
 /// `at`: where the report stands in the document.
 function verdict(at) {
   const fits = valueAt(at + '/fits');
-  const memory = at + '/memory';
+  const memory = at + '/memory', host = hostRoom(memory);
   return el('div', {class: 'verdict'},
     el('strong', {class: fits ? 'good' : 'bad'}, fits ? 'Fits' : 'Does not fit'),
     el('span', {}, num(memory + '/peak_memory_bytes', 'bytes'), ' of ',
        num(memory + '/capacity_bytes', 'bytes'), ' on the fullest rank, ', num(memory + '/rank'),
        ' (stage ', num(memory + '/stage'), '); ',
-       ...(fits ? [num(memory + '/free_bytes', 'bytes'), ' free'] : [num(memory + '/free_bytes', 'lack'), ' too much'])));
+       ...(valueAt(memory + '/free_bytes') >= 0 ? [num(memory + '/free_bytes', 'bytes'), ' free'] : [num(memory + '/free_bytes', 'lack'), ' too much']),
+       host ? ['; ', host] : ''));
 }
 
 /// Days of the whole training, and what part of them steps are.
@@ -73,9 +87,10 @@ function improvements() {
 /// What would make it fit, as far as the program found something.
 function cures() {
   if (!doc.changes_that_fit) return null;
+  const memory = doc.result.memory, lacksHost = memory.free_bytes >= 0 && memory.host_bytes_per_node > memory.host_capacity_bytes;
   return [el('h3', {}, 'Changes that make it fit'),
     doc.changes_that_fit.length === 0
-      ? el('p', {}, 'No small change of the layout makes it fit, nor two of them: plait search tries all layouts; else use more or larger devices.')
+      ? el('p', {}, `No small change of the layout makes it fit, nor two of them: plait search tries all layouts; else use ${lacksHost ? 'a processor with more memory (cluster.processor), or more nodes' : 'more or larger devices'}.`)
       : el('ul', {class: 'plain'}, doc.changes_that_fit.map((change, k) => el('li', {},
       el('code', {}, setWords(change)),
       ': ', num(pointer('changes_that_fit', k, 'step_time_s'), 'time'), ', ', num(pointer('changes_that_fit', k, 'peak_memory_bytes'), 'bytes'))))];
@@ -95,13 +110,13 @@ function memoryBar(at) {
   const known = items.filter(([key]) => memoryColours[key.replace(/_bytes$/, '')]);
   const rest = items.filter(entry => !known.includes(entry)).reduce((sum, [, bytes]) => sum + bytes, 0);
   const named = known.map(([key, bytes]) => [key.replace(/_bytes$/, ''), bytes]).concat([['overheads', rest]]);
-  const end = 1000 * memory.capacity_bytes / whole;
+  const end = 1000 * memory.capacity_bytes / whole, over = memory.peak_memory_bytes > memory.capacity_bytes;
   return el('figure', {}, svg('svg', {viewBox: '0 0 1000 20', preserveAspectRatio: 'none', width: '100%', height: 20,
       role: 'img', 'aria-label': named.map(([n, b]) => `${words(n)} ${formats.bytes(b)}`).join(', ')},
     svg('rect', {x: 0, y: 0, width: 1000, height: 20, fill: 'var(--track)'}), named.map(([n, b]) => part(n, b)),
-    memory.fits ? null : svg('rect', {x: end - 1.5, y: 0, width: 3, height: 20, fill: 'var(--ink)'})),
+    !over ? null : svg('rect', {x: end - 1.5, y: 0, width: 3, height: 20, fill: 'var(--ink)'})),
     legend(named.filter(([, b]) => b > 0).map(([n]) => [words(n), colour(memoryColours[n] ?? 'grey')])
-      .concat(memory.fits ? [['free', 'var(--track)']] : [['the line: capacity', 'var(--ink)']])));
+      .concat(!over ? [['free', 'var(--track)']] : [['the line: capacity', 'var(--ink)']])));
 }
 
 function runAnswer() {

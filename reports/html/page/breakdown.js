@@ -7,7 +7,10 @@ const barCell = (from, to, fillColour) =>
       svg('rect', {x: 1000 * from, y: 0.5, width: Math.max(1.5, 1000 * (to - from)), height: 9,
                    fill: fillColour}));
 
-function waterfall(at, whole, caption) {
+/// A group of a breakdown in words; without stages ranks wait, which is no bubble.
+const groupWords = (group, stages) => (group === 'bubble' && stages === 1 ? 'waiting for other ranks' : words(group));
+
+function waterfall(at, whole, caption, stages) {
   const rows = [];
   const total = valueAt(whole);
   let reached = 0;
@@ -16,7 +19,7 @@ function waterfall(at, whole, caption) {
     const here = at + pointer(group);
     const names = Object.keys(parts).filter(key => key !== 'total_s' && parts[key] > 0);
     const bar = (from, s, name) => barCell(from / total, (from + s) / total, colour(name));
-    rows.push({cells: [words(group), num(here + '/total_s', 'time'),
+    rows.push({cells: [groupWords(group, stages), num(here + '/total_s', 'time'),
                        num(here + '/total_s', 'share', whole),
                        bar(reached, parts.total_s, groupColours[group])]});
     let inside = reached;
@@ -38,12 +41,12 @@ function waterfall(at, whole, caption) {
 }
 
 function breakdownSection(at) {
-  const step = at + '/step_time_s';
+  const step = at + '/step_time_s', stages = valueAt(at + '/mesh/pp');
   return section('breakdown', 'Where the time goes',
     waterfall(at + '/breakdown', step,
-              'Mean over all ranks, by what the compute stream does or waits for. The parts add up to the step.'),
+              'Mean over all ranks, by what the compute stream does or waits for. The parts add up to the step.', stages),
     details('The same along the critical path, the chain of ops that ends last',
-            waterfall(at + '/critical_path', step, 'The parts add up to the step.')));
+            waterfall(at + '/critical_path', step, 'The parts add up to the step.', stages)));
 }
 
 // The sensitivity tornado: what 10 % more or less of each hardware number does.

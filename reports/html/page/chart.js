@@ -18,13 +18,14 @@ function byteTicks(high, wanted = 6) {
   return out;
 }
 
-/// Values of a logarithmic axis.
+/// Values of a logarithmic axis; evenly spaced ones where few powers of ten and their 2 and 5 times lie on it.
 function logTicks(low, high) {
   const out = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
     for (const m of [1, 2, 5]) out.push(m * 10 ** power);
   }
   const inside = out.filter(v => v >= low * 0.999 && v <= high * 1.001);
+  if (inside.length < 3) return ticks(low, high);
   return inside.length > 9 ? inside.filter(v => /^1/.test(v.toExponential())) : inside;
 }
 

@@ -15,8 +15,10 @@ function stackedBar(at, most) {
 const groupLegend = places => {
   const used = new Set(places.flatMap(at => Object.entries(valueAt(at + '/breakdown') ?? {})
     .filter(([, t]) => t.total_s > 0).map(([g]) => g)));
-  return legend(Object.entries(groupColours).filter(([g]) => used.has(g)).map(([g, tone]) => [words(g), colour(tone)]));
+  return legend(Object.entries(groupColours).filter(([g]) => used.has(g)).map(([g, tone]) => [groupWords(g, mostStages(places)), colour(tone)]));
 };
+
+const mostStages = places => Math.max(1, ...places.map(at => valueAt(at + '/mesh')?.pp ?? 1));
 
 const yesNo = path => el('span', {class: valueAt(path) ? null : 'bad', 'data-path': path, 'data-format': 'yes'},
                          valueAt(path) ? 'yes' : 'no');
@@ -29,6 +31,9 @@ function orderOfSteps(steps) {
     : {of: s => 1 / s.tokens_per_s_per_gpu, note: ' in tokens a second of a device: the steps are of different numbers of tokens'};
 }
 const tokensOfStep = s => s.tokens_per_s_per_gpu * s.world_size * s.step_time_s;
+
+/// Whether some candidate puts anything into host memory.
+const usesHosts = () => doc.result.candidates.some(c => c.report?.memory.host_bytes_per_node !== undefined);
 
 function compareAnswer() {
   const all = doc.result.candidates, planned = all.filter(c => c.report);
@@ -48,7 +53,7 @@ function compareAnswer() {
            best.label === doc.result.reference ? 'what the others are compared to' : [num(at + '/step_time_difference', 'change'), ' to ' + doc.result.reference]),
       tile('MFU', num(at + '/report/mfu', 'percent')),
       tile('Tokens per second', num(at + '/report/tokens_per_s', 'rate'), [num(at + '/report/tokens_per_s_per_gpu', 'rate'), ' per GPU']),
-      tile('Peak memory', num(at + '/report/peak_memory_bytes', 'bytes'), ['of ', num(at + '/report/memory/capacity_bytes', 'bytes')]),
+      tile('Peak memory', num(at + '/report/peak_memory_bytes', 'bytes'), ['of ', num(at + '/report/memory/capacity_bytes', 'bytes'), usesHosts() ? ['; ', hostRoom(at + '/report/memory') ?? 'nothing in host memory'] : '']),
       tile('Bound by', say(at + '/report/bound_by'))));
 }
 
@@ -70,12 +75,12 @@ function compareTable() {
     const more = columns.map(([, path, format]) => (valueAt(r + path) === undefined ? '–' : num(r + path, format)));
     return {cells: [c.label, num(r + '/step_time_s', 'time'),
                     c.label === doc.result.reference ? '–' : num(at + '/step_time_difference', 'change'), num(r + '/mfu', 'percent'),
-                    num(r + '/peak_memory_bytes', 'bytes'), yesNo(r + '/fits'), ...more, stackedBar(r, most)]};
+                    el('span', {class: c.report.memory.free_bytes < 0 ? 'bad' : null}, num(r + '/peak_memory_bytes', 'bytes')), ...(usesHosts() ? [hostCell(r + '/memory')] : []), yesNo(r + '/fits'), ...more, stackedBar(r, most)]};
   });
   return section('candidates', 'Side by side',
     table(`Differences are to ${doc.result.reference}. Bars: where the time goes, on one scale.`,
       [{title: 'candidate'}, {title: 'step', number: true}, {title: 'change', number: true}, {title: 'MFU', number: true},
-       {title: 'memory', number: true}, {title: 'fits'}, ...columns.map(([title]) => ({title, number: true})),
+       {title: 'memory', number: true}, ...(usesHosts() ? [{title: 'of the host', number: true}] : []), {title: 'fits'}, ...columns.map(([title]) => ({title, number: true})),
        {title: 'where the time goes', bar: true}], rows),
     groupLegend(all.map((_, k) => pointer('result', 'candidates', k, 'report'))));
 }
@@ -93,7 +98,7 @@ function compareDifferences() {
     const change = g => time(chosen, g) - time(from, g);
     const most = Math.max(...groups.map(g => Math.abs(change(g))), 1e-15);
     const path = (k, g) => pointer('result', 'candidates', k, 'report', 'breakdown', g, 'total_s');
-    const rows = groups.sort((a, b) => Math.abs(change(b)) - Math.abs(change(a))).map(g => ({cells: [words(g),
+    const rows = groups.sort((a, b) => Math.abs(change(b)) - Math.abs(change(a))).map(g => ({cells: [groupWords(g, mostStages([from, chosen].map(k => pointer('result', 'candidates', k, 'report')))),
       num(path(from, g), 'time'), num(path(chosen, g), 'time'),
       svg('svg', {viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true'},
         svg('rect', {x: 500 + Math.min(0, change(g)) / most * 480, y: 0.5, height: 9, width: Math.abs(change(g)) / most * 480,

@@ -3,7 +3,7 @@
 /// Of one candidate: the shown rank of its fullest stage, all classes together.
 function memoryOf(entry) {
   const at = pointer('result', 'candidates', entry.candidate), {label, report} = valueAt(at);
-  const rank = entry.ranks.find(r => r.stage === report.memory.stage) ?? entry.ranks[0];
+  const rank = entry.ranks[Math.max(0, fullestOf(entry.ranks, report.memory.stage))];
   return {at, label, rank: rank.rank, stage: rank.stage, times: rank.times_ns, sum: memoryLayers(rank).at(-1).high,
           step_ns: report.step_time_s * 1e9, capacity: report.memory.capacity_bytes};
 }

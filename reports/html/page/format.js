@@ -55,7 +55,7 @@ const formats = {
   percent: fraction => fixed(fraction * 100, 1) + ' %',
   change(fraction) {
     const percent = Math.abs(fraction * 100) < 0.05 ? 0 : fraction * 100;
-    return (percent < 0 ? '' : '+') + fixed(percent, 1) + ' %';
+    return (percent > 0 ? '+' : '') + fixed(percent, 1) + ' %';
   },
   share: (n, whole) => fixed(whole > 0 ? n / whole * 100 : 0, 1) + ' %',
   number: n => threeDigits(n),

@@ -94,10 +94,10 @@ function memoryPicture(first, stepNs, capacity) {
   const figure = responsive(width => {
     const picture = drawMemory(ranks[shown], stepNs, capacity, width);
     memoryCursor(picture, stepNs, readout);
-    const {rank, stage, stands_for: others} = ranks[shown];
-    return [el('figcaption', {class: 'soft small'}, `Rank ${rank}, stage ${stage}${others > 1 ? `, one of ${formats.count(others)} alike` : ''}${shown === first ? '; the fullest stage' : ''}`), picture.root];
+    const {rank, stage, kind, stands_for: others} = ranks[shown];
+    return [el('figcaption', {class: 'soft small'}, `Rank ${rank}, stage ${stage}${kind ? `, ${kind}` : ''}${others > 1 ? `, one of ${formats.count(others)} alike` : ''}${shown === first ? '; the fullest stage' : ''}`), picture.root];
   }, 'Memory over the step');
-  const choice = select('Rank', ranks.map((r, k) => [k, `${r.rank} (stage ${r.stage})`]), v => {
+  const choice = select('Rank', ranks.map((r, k) => [k, `${r.rank} (stage ${r.stage}${r.kind ? `, ${r.kind}` : ''})`]), v => {
     shown = Number(v);
     figure.redraw();
   });
@@ -133,8 +133,15 @@ function peakTables(at) {
       [{title: 'tensor'}, {title: 'class'}, {title: 'live at once', number: true}, {title: 'bytes of all', number: true}], largest)) : null];
 }
 
+/// The fullest of the shown ranks of a stage, by its place among `ranks`.
+function fullestOf(ranks, stage) {
+  const peak = r => Math.max(...memoryLayers(r).at(-1).high);
+  const there = ranks.map((r, k) => k).filter(k => ranks[k].stage === stage);
+  return there.length ? there.reduce((a, b) => (peak(ranks[b]) > peak(ranks[a]) ? b : a)) : -1;
+}
+
 function memorySection(at) {
-  const first = doc.memory?.findIndex(r => r.stage === valueAt(at + '/memory/stage'));
+  const first = fullestOf(doc.memory ?? [], valueAt(at + '/memory/stage'));
   return section('memory', 'Memory',
     doc.memory?.length ? memoryPicture(first, doc.timelines[0].step_ns, valueAt(at + '/memory/capacity_bytes')) : null, peakTables(at));
 }

@@ -3,14 +3,39 @@
 
 const kMostPerStage = 64;
 
-/// rank = row-major index of its coordinates, outermost axis first.
-function coordinatesOf(rank, axes) {
-  const at = {};
-  for (const [name, size] of [...axes].reverse()) {
-    at[name] = rank % size;
-    rank = Math.floor(rank / size);
+/// Of each stage its first rank, how many it has, and its axes: stages may differ in tp
+/// (`stageTp`), and the mesh then has the largest.
+function stagesOfMesh(mesh, stageTp) {
+  let first = 0;
+  return Array.from({length: mesh.pp}, (_, stage) => {
+    const axes = Object.entries(mesh).map(([name, size]) => [name, name === 'tp' ? stageTp?.[stage] ?? size : size]);
+    const ranks = axes.reduce((n, [name, size]) => (name === 'pp' ? n : n * size), 1);
+    first += ranks;
+    return {stage, first: first - ranks, ranks, axes};
+  });
+}
+
+const stageOf = (rank, stages) => stages.find(s => rank < s.first + s.ranks);
+
+/// A rank's place in its stage is the row-major index of its coordinates, outermost axis first.
+function coordinatesOf(rank, stages) {
+  const {stage, first, axes} = stageOf(rank, stages), at = {pp: stage};
+  let index = rank - first;
+  for (const [name, size] of axes.filter(([axis]) => axis !== 'pp').reverse()) {
+    at[name] = index % size;
+    index = Math.floor(index / size);
   }
   return at;
+}
+
+/// Names of the axes along which two ranks have no place in common.
+function axesApart(a, b, stages) {
+  const here = coordinatesOf(a, stages), there = coordinatesOf(b, stages);
+  const mine = stageOf(a, stages).axes, others = stageOf(b, stages).axes;
+  return mine.filter(([name, size], k) => {
+    const other = others[k][1];  // a half of one stage's ranks along tp meets two quarters of another's
+    return here[name] * other >= (there[name] + 1) * size || there[name] * size >= (here[name] + 1) * other;
+  }).map(([name]) => name);
 }
 
 /// Layers of a stage by chunk, from its calls: "0 to 39".
@@ -30,12 +55,23 @@ function layersOf(stage) {
 
 const deviceOf = rank => doc.devices?.[rank] ?? rank;
 
-function meshFacts(rank, axes, world) {
-  const at = coordinatesOf(rank, axes), stage = at.pp ?? 0;
+/// What a rank of the dp axis, which has `size` of them, has of its part.
+function copiesAlongDp(place, size) {
+  const {workers, servers} = doc.result;
+  if (!servers) return `one of ${size} copies of its part (dp)`;
+  const works = place < workers, parts = [];
+  if (works) parts.push(`one of ${workers} workers’ copies of its part (dp)`);
+  const shares = Array.from({length: servers}, (_, share) => (workers < size ? workers + share : Math.floor(share * size / servers)));
+  if (shares.includes(place)) parts.push(`as a server 1/${servers} of the parameters of its part (dp)`);
+  return parts.join('; ');
+}
+
+function meshFacts(rank, stages, world) {
+  const at = coordinatesOf(rank, stages), {stage, axes} = stageOf(rank, stages);
   const perNode = doc.devices_per_node ?? world, device = deviceOf(rank);
   const shared = axes.filter(([name, size]) => size > 1 && name !== 'pp').map(([name, size]) => ({
     tp: `1/${size} of each layer’s matrices (tp)`, fsdp: `1/${size} of the state of its part (fsdp)`,
-    dp: `one of ${size} copies of its part (dp)`, cp: `1/${size} of each sequence (cp)`,
+    dp: copiesAlongDp(at.dp, size), cp: `1/${size} of each sequence (cp)`,
     ulysses: `1/${size} of each sequence, of the heads in attention (ulysses)`, ep: `1/${size} of the experts (ep)`,
     etp: `1/${size} of each layer’s matrices, of the experts’ alone (etp)`}[name]));
   const layers = layersOf(stage);
@@ -48,38 +84,35 @@ function meshFacts(rank, axes, world) {
 }
 
 function meshSection(at) {
-  const axes = Object.entries(valueAt(at + '/mesh')), world = valueAt(at + '/world_size');
-  const sizes = Object.fromEntries(axes), stages = sizes.pp, perStage = world / stages;
-  const shown = Math.min(perStage, kMostPerStage), shownStages = Math.min(stages, 16);
+  const mesh = valueAt(at + '/mesh'), axes = Object.entries(mesh), world = valueAt(at + '/world_size');
+  const stageTp = valueAt(at + '/stage_tp'), stages = stagesOfMesh(mesh, stageTp), perStage = Math.max(...stages.map(s => s.ranks));
+  const shown = Math.min(perStage, kMostPerStage), shownStages = Math.min(stages.length, 16);
   const facts = el('div', {'aria-live': 'polite'}), cells = [];
   const marks = {tp: 'blue', etp: 'red', cp: 'brown', ulysses: 'yellow', ep: 'purple', fsdp: 'green', dp: 'orange', pp: 'sky'};
   const choose = rank => {
-    const chosen = coordinatesOf(rank, axes);
     for (const {rank: r, button} of cells) {
-      const here = coordinatesOf(r, axes);
-      const differs = axes.map(([name]) => name).filter(name => here[name] !== chosen[name]);
+      const differs = axesApart(r, rank, stages);
       const tone = differs.length === 0 ? 'ink' : differs.length === 1 ? marks[differs[0]] : null;
       button.style.background = tone ? colour(tone) : '';
       button.style.color = tone === 'ink' ? 'var(--card)' : tone ? '#111' : '';
       button.setAttribute('aria-pressed', String(differs.length === 0));
       button.tabIndex = differs.length === 0 ? 0 : -1;
     }
-    facts.replaceChildren(meshFacts(rank, axes, world));
+    facts.replaceChildren(meshFacts(rank, stages, world));
   };
   // Whole nodes in a row, where they are laid out in order.
   const perNode = doc.devices_per_node ?? 8;
   const columns = Math.min(shown, perNode <= 16 ? perNode * Math.floor(16 / perNode) : 16);
-  const rows = Array.from({length: shownStages}, (_, stage) => {
+  const rows = stages.slice(0, shownStages).map(({stage, first, ranks}) => {
     const grid = el('div', {class: 'grid', role: 'group', 'aria-label': `Ranks of stage ${stage}`});
     grid.style.gridTemplateColumns = `repeat(${columns}, 1.5rem)`;
-    for (let k = 0; k < shown; ++k) {
-      const rank = stage * perStage + k;
+    for (let rank = first; rank < first + Math.min(ranks, shown); ++rank) {
       const button = el('button', {type: 'button', 'aria-label': `Rank ${rank}`, on: {click: () => choose(rank)}},
                         rank < 1000 ? String(rank) : '');
       cells.push({rank, button});
       grid.append(button);
     }
-    const name = stages > 1 ? `stage ${stage}` : null;
+    const name = stages.length > 1 ? `stage ${stage}` : null;
     return el('div', {}, name ? el('p', {class: 'small soft'}, name, layersOf(stage) ? `: layers ${layersOf(stage)}` : '') : null,
               el('div', {class: 'scroll'}, grid));
   });
@@ -94,8 +127,10 @@ function meshSection(at) {
   }}}, rows);
   choose(0);
   const hidden = [perStage > shown ? `${formats.count(shown)} of ${formats.count(perStage)} ranks of each stage` : null,
-                  stages > shownStages ? `${shownStages} of ${stages} stages` : null].filter(Boolean);
-  const shape = axes.filter(([, n]) => n > 1).map(([name]) => [name, ' ', num(at + pointer('mesh', name))]);
+                  stages.length > shownStages ? `${shownStages} of ${stages.length} stages` : null].filter(Boolean);
+  const size = name => (name === 'tp' && stageTp ? stageTp.map((_, k) => [k ? ' + ' : '', num(at + pointer('stage_tp', k))]).concat(' by stage') : num(at + pointer('mesh', name)));
+  const served = valueAt(at + '/servers') ? [' (', num(at + '/workers', 'count'), ' work, ', num(at + '/servers', 'count'), ' serve)'] : '';
+  const shape = axes.filter(([, n]) => n > 1).map(([name]) => [name, ' ', size(name), name === 'dp' ? served : '']);
   return section('mesh', 'Who holds what',
     el('p', {}, num(at + '/world_size', 'count'), world === 1 ? ' rank' : ' ranks',
        shape.length ? [': ', shape.flatMap((s, k) => (k ? [' × ', ...s] : s))] : '',

@@ -4,14 +4,24 @@ const latencies = [['ttft', 'Time to the first token', 'TTFT'], ['tpot', 'Time p
                    ['end_to_end', 'Time to the whole answer', 'end to end']];
 const quantileNames = [['mean_s', 'mean'], ['p50_s', 'p50'], ['p90_s', 'p90'], ['p95_s', 'p95'], ['p99_s', 'p99'], ['max_s', 'most']];
 
+/// What weights that are not on devices need.
+function hostTile() {
+  const at = '/result/kv_cache/host', host = valueAt(at);
+  if (!host) return null;
+  const lacks = host.capacity_bytes !== null && host.used_bytes + host.cache_bytes_needed > host.capacity_bytes;
+  return tile('Host memory', el('span', {class: lacks ? 'bad' : null}, num(at + '/used_bytes', 'bytes')),
+              [host.capacity_bytes === null ? '' : ['of ', num(at + '/capacity_bytes', 'bytes'), ' '], 'on the fullest node',
+               host.cache_bytes_needed > 0 ? [', and ', num(at + '/cache_bytes_needed', 'bytes'), ' of cache'] : '']);
+}
+
 function serveAnswer() {
   const r = doc.result, at = '/result/service', cache = '/result/kv_cache';
   const room = tile('Cache', num(cache + '/tokens', 'rate'), ['tokens a replica, ', num(cache + '/max_concurrency', 'number'), ' requests of full length']);
   if (!r.fits) {
     return section('answer', 'The answer',
-      el('div', {class: 'verdict'}, el('strong', {class: 'bad'}, 'Does not fit'),
-         el('span', {}, 'a sequence has up to ', num(cache + '/max_model_len_tokens', 'count'), ' tokens')),
-      el('div', {class: 'tiles'}, room));
+      el('div', {class: 'verdict'}, el('strong', {class: 'bad'}, 'Does not fit'), say('/result/reason')),
+      el('div', {class: 'tiles'}, room, hostTile()),
+      el('h3', {}, 'What makes it fit'), el('p', {}, say('/result/cure')));
   }
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {}, num(at + '/output_tokens_per_s', 'rate'), ' tokens/s'),
@@ -24,7 +34,7 @@ function serveAnswer() {
       tile('Per device', [num(at + '/output_tokens_per_s_per_device', 'rate'), ' tokens/s'], [num('/result/devices', 'count'), doc.result.devices === 1 ? ' device, busy ' : ' devices, busy ', num(at + '/devices_busy', 'percent'), ' of the time']),
       r.service.price_per_million_output_tokens === undefined ? null :
         tile('Price', num(at + '/price_per_million_output_tokens', 'money'), 'of 10⁶ tokens of output'),
-      room,
+      room, hostTile(),
       r.service.all.prefix_cache_hit_rate === undefined ? null :
         tile('Prefix cache', num(at + '/all/prefix_cache_hit_rate', 'percent'), ['of the tokens of prompts are found: ', num(at + '/all/prompt_tokens_cached', 'rate')]),
       r.service.speculative === undefined ? null :
@@ -165,7 +175,10 @@ function serveLatency() {
     el('p', {class: 'small soft'}, 'Share of the requests that took at most so long.'), latencyTable());
 }
 
-const stepParts = [['memory_bandwidth_s', 'memory bandwidth', 'blue'], ['compute_s', 'compute', 'sky'], ['communication_s', 'communication', 'orange'], ['launch_s', 'kernel launches', 'yellow'], ['host_s', 'host', 'grey']];
+/// Of a step, and the host's before it: [key, name, colour, title of its column].
+const stepParts = [['memory_bandwidth_s', 'memory bandwidth', 'blue', 'memory'], ['compute_s', 'compute', 'sky', 'compute'],
+                   ['communication_s', 'communication', 'orange', 'messages'], ['launch_s', 'kernel launches', 'yellow', 'launches'],
+                   ['processor_s', 'the processor', 'purple', 'processor'], ['host_s', 'host', 'grey']];
 
 /// What the engine's steps spend their time on; the host's part comes before each step.
 function serveSteps() {
@@ -173,22 +186,23 @@ function serveSteps() {
   const sorts = [['/result/service/generation_steps', 'only generate'], ['/result/service/prompt_steps', 'have prompts']];
   if (doc.result.pools) sorts.push(['/result/pools/prefill/use/prompt_steps', 'have prompts, of prefill']);
   const seen = sorts.filter(([at]) => valueAt(at).steps > 0);
-  const whole = seen.map(([at]) => stepParts.reduce((sum, [part]) => sum + valueAt(at)[part], 0)), most = Math.max(...whole, 1e-12);
+  const parts = stepParts.filter(([part]) => part !== 'processor_s' || seen.some(([at]) => valueAt(at)[part] > 0));  // most machines do not have its
+  const shares = parts.filter(([, , , column]) => column);
+  const whole = seen.map(([at]) => parts.reduce((sum, [part]) => sum + valueAt(at)[part], 0)), most = Math.max(...whole, 1e-12);
   const rows = seen.map(([at, title]) => {
     const s = valueAt(at);
     let reached = 0;
-    const bar = svg('svg', {viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, stepParts.map(([part, , tone]) => {
+    const bar = svg('svg', {viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, parts.map(([part, , tone]) => {
       const x = reached;
       reached += 1000 * s[part] / most;
       return svg('rect', {x, y: 0.5, width: Math.max(0, reached - x), height: 9, fill: colour(tone)});
     }));
-    return {cells: [title, num(at + '/steps', 'count'), num(at + '/time_s', 'time'), num(at + '/memory_bandwidth_s', 'share', at + '/time_s'),
-                    num(at + '/compute_s', 'share', at + '/time_s'), num(at + '/communication_s', 'share', at + '/time_s'), num(at + '/launch_s', 'share', at + '/time_s'), bar]};
+    return {cells: [title, num(at + '/steps', 'count'), num(at + '/time_s', 'time'), ...shares.map(([part]) => num(at + pointer(part), 'share', at + '/time_s')), bar]};
   });
   return section('steps', 'What steps spend their time on',
-    table('Alone on the machine; shares of that time.', [{title: 'steps that'}, {title: 'steps', number: true}, {title: 'time', number: true}, {title: 'memory', number: true},
-      {title: 'compute', number: true}, {title: 'messages', number: true}, {title: 'launches', number: true}, {title: 'and the host before them', bar: true}], rows),
-    legend(stepParts.map(([, title, tone]) => [title, colour(tone)])));
+    table('Alone on the machine; shares of that time.', [{title: 'steps that'}, {title: 'steps', number: true}, {title: 'time', number: true},
+      ...shares.map(([, , , column]) => ({title: column, number: true})), {title: 'and the host before them', bar: true}], rows),
+    legend(parts.map(([, title, tone]) => [title, colour(tone)])));
 }
 
 /// Instances that compute prompts and instances that generate, and what goes from the ones to the others.

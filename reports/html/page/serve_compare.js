@@ -84,7 +84,7 @@ function serveCompareTable() {
             ...(rated ? [found ? num(at + '/max_rate/rate_per_s', 'number') : 'none'] : [])];
   };
   const rows = servedRows().map(({c, at}) => {
-    if (!answersIn({c})) return {cells: [c.label, el('span', {class: 'bad'}, c.report ? 'does not fit' : c.reason)]};
+    if (!answersIn({c})) return {cells: [c.label, el('span', {class: 'bad'}, c.report ? ['does not fit: ', say(at + '/reason')] : c.reason)]};
     const s = at + '/service';
     return {cells: [c.label, num(s + '/all/ttft/p50_s', 'time'), num(s + '/all/ttft/p99_s', 'time'), num(s + '/all/tpot/p50_s', 'time'), num(s + '/all/tpot/p99_s', 'time'),
                     num(s + '/output_tokens_per_s', 'rate'), num(s + '/output_tokens_per_s_per_device', 'rate'), num(at + '/kv_cache/tokens', 'rate'), ...objectives(c.report, at)]};

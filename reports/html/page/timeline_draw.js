@@ -115,8 +115,11 @@ class TimelinePainter {
       c.fillStyle = css(this.line);
       c.fillRect(Math.round(x(t)), 0, 1, kAxis - 2);
       c.fillStyle = css(this.soft);
-      c.fillText(tickText(t, view), x(t) + 4, kAxis / 2 - 1);
+      const text = tickText(t, view), fits = x(t) + 4 + c.measureText(text).width <= this.width;
+      c.textAlign = fits ? 'left' : 'right';
+      c.fillText(text, x(t) + (fits ? 4 : -4), kAxis / 2 - 1);
     }
+    c.textAlign = 'left';
   }
 
   /// Names of ranks, of streams, and of spans that are wide enough for theirs.
@@ -127,7 +130,7 @@ class TimelinePainter {
       c.font = '600 12px system-ui, "Liberation Sans", sans-serif';
       c.fillStyle = css(this.ink);
       const more = lane.standsFor > 1 ? `, stands for ${formats.count(lane.standsFor)} ranks` : '';
-      c.fillText(`rank ${lane.rank}, stage ${lane.stage}: ${lane.label}${more}`, 6, group.y + kHead / 2 + 2);
+      c.fillText(`rank ${lane.rank}, stage ${lane.stage}${lane.kind}: ${lane.label}${more}`, 6, group.y + kHead / 2 + 2);
     }
     for (const lane of this.lanes) {
       if (lane.height < 12) continue;

@@ -230,12 +230,15 @@ function timelineTable(panel) {
 
 /// Of many stages as many are shown as a page holds the spans of.
 function stagesLeftOut(timeline) {
-  const shown = timeline.tracks.length, stages = timeline.stages;
+  const shown = new Set(timeline.tracks.map(t => t.stage)).size, stages = timeline.stages;
   if (shown >= stages) return '';
   const some = shown > 1 ? ', among them the first and the fullest' : '';
   const whose = doc.timelines.length > 1 ? ` of ${timeline.label}` : '';
   return `${shown} of ${stages} stages${whose}${some}, `;
 }
+
+/// Kinds of pages with the ranks that were measured.
+const chosenRanks = new Set(['realrun', 'profile']);
 
 function timelineSection() {
   if (!doc.timelines?.length) return null;
@@ -247,7 +250,7 @@ function timelineSection() {
     if (holder.children.length === 1) holder.append(...timelineTable(panel).filter(Boolean));
   });
   const out = section('timeline', 'Timeline',
-    el('p', {class: 'soft small'}, `${which}${formats.count(spans)} spans. Ranks that behave exactly alike are shown once.`),
+    el('p', {class: 'soft small'}, `${which}${formats.count(spans)} spans. ${chosenRanks.has(doc.kind) ? '' : 'Of ranks of one stage, device and role the one that ends last is shown.'}`),
     panel.element, holder);
   return out;
 }

@@ -35,7 +35,7 @@ function readTrack(timeline, number, track, ops, firstOp) {
   }
   return [...lanes].map(([stream, lane]) => ({
     timeline: number, label: timeline.label, rank: track.rank, stage: track.stage,
-    standsFor: track.stands_for, stream, calls,
+    standsFor: track.stands_for, kind: track.kind ? `, ${track.kind}` : '', stream, calls,
     start: Float64Array.from(lane.start), end: Float64Array.from(lane.end),
     op: Int32Array.from(lane.op), call: Int32Array.from(lane.call),
     longest: lane.start.reduce((most, s, i) => Math.max(most, lane.end[i] - s), 0),
@@ -63,7 +63,7 @@ function describeSpan(lane, ops, i) {
   return [`${words(op.name)}${op.axes ? ' over ' + op.axes : ''}  ${formats.time((lane.end[i] - lane.start[i]) / 1e9)}`,
     `${words(op.phase)}, ${op.block}, layer ${call.layer}, microbatch ${call.microbatch}, chunk ${call.chunk}`,
     op.bytes ? formats.bytes(op.bytes) : null,
-    `rank ${lane.rank} (stage ${lane.stage}), ${lane.label}, stream ${words(lane.stream)}`,
+    `rank ${lane.rank} (stage ${lane.stage}${lane.kind}), ${lane.label}, stream ${words(lane.stream)}`,
     `from ${formats.time(lane.start[i] / 1e9)} to ${formats.time(lane.end[i] / 1e9)}`];
 }
 
