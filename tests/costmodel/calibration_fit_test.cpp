@@ -241,9 +241,9 @@ TEST(Calibrate, TimesInAnotherUnitAreNamed) {
 /// What is said by a code, up to where numbers begin to differ.
 std::vector<std::string> said_by(const std::string& code, const std::vector<Row>& rows,
                                  const Device& gpu) {
-  std::vector<std::string> out = calibrate(rows, "box", "hash", &gpu).warnings;
-  std::erase_if(out, [&](const std::string& w) { return !w.starts_with(code); });
-  return out;
+  Warnings out = calibrate(rows, "box", "hash", &gpu).warnings;
+  std::erase_if(out, [&](const Warning& w) { return w.code != code; });
+  return printed(out);
 }
 
 /// Products of m rows at so many times the peak of an H100.

@@ -68,7 +68,7 @@ TEST(Prediction, MoreThanThePeakByACalibrationIsDoubted) {
   r.mfu_of_half_squares = 1.1;
   EXPECT_TRUE(doubts_of_rate(r, without).empty());
   ASSERT_EQ(doubts_of_rate(r, with).size(), 1U);
-  EXPECT_TRUE(doubts_of_rate(r, with).front().starts_with("W032: an MFU of 110"));
+  EXPECT_TRUE(printed(doubts_of_rate(r, with).front()).starts_with("W032: an MFU of 110"));
 }
 
 TEST(IdleOverrides, AreThoseThatSayWhatTheScenarioSays) {
