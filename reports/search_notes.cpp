@@ -175,18 +175,19 @@ std::string held_words(const SearchReport& s) {
 
 std::string saving_words(const SearchReport& s) {
   if (!s.nothing.empty()) return "";
-  constexpr struct {
+  struct Saving {
     const char *path, *value, *option;
-  } kSaving[] = {
+  };
+  constexpr Saving kSaving[] = {
       {"strategy.offload.optimizer", "none", "--set strategy.offload=auto"},
       {"strategy.offload.activations", "none", "-L strategy.offload.activations=none,cpu"},
       {"workload.loss_pieces", "1", "-L workload.loss_pieces=1,16"}};
   std::vector<std::string> options;
-  for (const auto& [path, value, option] : kSaving) {
+  for (const Saving& saving : kSaving) {
     const auto is_it = [&](const Override& held) {
-      return held.path == path && held.value == value;
+      return held.path == saving.path && held.value == saving.value;
     };
-    if (std::ranges::any_of(s.held, is_it)) options.emplace_back(option);
+    if (std::ranges::any_of(s.held, is_it)) options.emplace_back(saving.option);
   }
   if (options.empty()) return "";
   return fmt::format("not searched, and may need less memory: {}", fmt::join(options, "; "));

@@ -37,7 +37,7 @@ Range share_of(std::int64_t elements, std::int64_t members, std::int64_t index) 
 
 std::int64_t doubling_rounds(std::int64_t members) {
   const auto n = static_cast<std::uint64_t>(members);
-  return std::bit_width(n) - 1 + (std::has_single_bit(n) ? 0 : 2);
+  return static_cast<std::int64_t>(std::bit_width(n)) - 1 + (std::has_single_bit(n) ? 0 : 2);
 }
 
 Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes) {

@@ -218,7 +218,7 @@ CODES = [
     ("W035", 0, ["run", "gpt2.json"], {"calibration": "bare.json"},
      ["the calibration bare, 2026-01-02 has no ", "matmul.nt.bf16", "the data sheet of h100-sxm"]),
     ("W035", 0, ["realrun", TINY, "--repeats", "1", "--warmup", "0", "--calibration", "bare.json"],
-     {"cluster": {"preset": "cpu-host", "devices_per_node": 2}, "strategy.tp": 1,
+     {"cluster": {"preset": "cpu-host", "devices_per_node": 2}, "strategy.dp": 1, "strategy.tp": 1,
       "model.layers": 2, "workload.sequence_length": 16},
      ["the calibration bare, 2026-01-02 has no ", "matmul.nt"]),
     ("W032", 0, ["calibrate", "fast.jsonl", "-o", "fit.json"], {},

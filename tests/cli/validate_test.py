@@ -141,7 +141,8 @@ class Validate(CommandTest):
     def test_out_of_memory(self):
         found = self.validated(
             changed(1, batch={"micro_batch": 32}, parallel={"tp": 1, "pp": 1, "dp": 2},
-                    cluster={"num_gpus": 2}, model={"layers": 96}, measured={"oom": True}))
+                    cluster={"num_gpus": 2}, model={"layers": 96},
+                    measured={"oom": True, "iteration_time_s": None}))
         self.assertEqual(found["summary"]["oom_accuracy"], 1)
         self.assertEqual(found["summary"]["oom_confusion"]["oom_does_not_fit"], 1)
 

@@ -15,8 +15,11 @@ TEST(MeasuredMachine, TheGpuIsTheOneThatIsAskedForOrThatItsDriverReports) {
   Warnings warnings;
   const std::vector<Row> rows = {run_on("NVIDIA H100 80GB HBM3"), GpuRow()};
   EXPECT_EQ(measured_gpu(rows, "", warnings)->name, "h100-sxm");
-  EXPECT_EQ(measured_gpu(rows, "a100-80-sxm", warnings)->name, "a100-80-sxm");
+  EXPECT_EQ(measured_gpu(rows, "h100-sxm", warnings)->name, "h100-sxm");
   EXPECT_TRUE(warnings.empty());
+  EXPECT_EQ(measured_gpu(rows, "a100-80-sxm", warnings)->name, "a100-80-sxm");
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].code, "W034");
 }
 
 TEST(MeasuredMachine, AGpuThatTheCatalogueHasNotIsTold) {

@@ -33,7 +33,7 @@ TEST(NamesElsewhere, LeadToTheField) {
 TEST(NamesElsewhere, InAnEntryOfAListItsOwnKeysAreMeant) {
   EXPECT_EQ(cure_of("cluster.slowdowns", R"([{"devices": [3], "factor": 1.2}])"),
             R"(did you mean "device"?)");
-  EXPECT_EQ(cure_of("devices", "8"),
+  EXPECT_EQ(cure_of("cluster.devices", "8"),
             "leave it out: it is cluster.nodes * cluster.devices_per_node");
 }
 

@@ -95,7 +95,7 @@ TEST(PublishedLayouts, YesNoAndStagesMayBeWords) {
   json record = published_sample();
   record["parallel"]["sp"] = "true";
   record["parallel"]["zero_stage"] = "ZeRO-1";
-  record["measured"]["oom"] = 1;
+  record["measured"] = {{"oom", 1}};
   const PublishedRun run = run_of(record);
   EXPECT_EQ(run.layout.sequence_parallel, true);
   EXPECT_EQ(run.layout.zero_stage, 1);

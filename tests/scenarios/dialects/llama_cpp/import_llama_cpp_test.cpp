@@ -286,7 +286,9 @@ TEST(ImportLlamaCpp, AProcessorIsAskedForWhereItHasLayers) {
         read_settings("llama-server -m Llama-3.1-8B-Q4_0.gguf -c 512 -ngl " + layers, "run.sh",
                       Dialect::kLlamaCpp);
     Warnings warnings;
-    scenario_json(settings, "run.sh", {R"({"cluster": "dgx-spark"})", "base.json"}, "", &warnings);
+    scenario_json(settings, "run.sh",
+                  {R"({"cluster": {"preset": "pcie-8", "devices_per_node": 1}})", "base.json"}, "",
+                  &warnings);
     return std::ranges::any_of(warnings, [](const Warning& w) {
       return w.text.find("cluster.processor") != std::string::npos;
     });
