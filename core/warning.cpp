@@ -1,17 +1,18 @@
 #include "core/warning.h"
 
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace plait {
 namespace {
 
-constexpr const char* kBehindCode = ": ";
+constexpr std::string_view kBehindCode = ": ";
 
 }  // namespace
 
 std::string printed(const Warning& w) {
-  return w.code.empty() ? w.text : w.code + kBehindCode + w.text;
+  return w.code.empty() ? w.text : w.code + std::string(kBehindCode) + w.text;
 }
 
 std::vector<std::string> printed(const Warnings& warnings) {
@@ -23,7 +24,7 @@ std::vector<std::string> printed(const Warnings& warnings) {
 Warning read_warning(const std::string& printed) {
   const std::size_t code = printed.find(kBehindCode);
   if (code == std::string::npos || code == 0) return {"", printed};
-  return {printed.substr(0, code), printed.substr(code + 2)};
+  return {printed.substr(0, code), printed.substr(code + kBehindCode.size())};
 }
 
 void append(Warnings& to, Warnings more) {

@@ -1,6 +1,7 @@
 #include "plan/strategies/head_writer.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "plan/refusal.h"
 #include "plan/schedule.h"
@@ -14,9 +15,9 @@ namespace {
 std::int64_t ligers_pieces(const Draft& d) {
   const std::int64_t positions = d.workload.sequence_length / d.mesh().size_of(kContextAxes);
   const std::int64_t tokens = d.workload.micro_batch * positions;
-  const std::int64_t wide = (d.model.vocab + d.model.hidden - 1) / d.model.hidden;
-  std::int64_t each = 1;
-  while (each < (tokens + wide - 1) / wide) each *= 2;
+  const std::int64_t wide = ceil_div(d.model.vocab, d.model.hidden);
+  const auto each =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(ceil_div(tokens, wide))));
   std::int64_t pieces = std::max<std::int64_t>(1, std::min(positions, tokens / each));
   while (positions % pieces != 0) --pieces;
   return pieces;

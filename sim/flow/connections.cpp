@@ -38,15 +38,29 @@ Devices entered_at(std::int64_t k, const Devices& devices,
   return out;
 }
 
-/// Each member's bytes to each other one, as shares of `whole`.
+/// Who sends what to whom, of as many bytes as can be shared out; `per_node`: members of each node.
 std::vector<Connection> traffic_among(const Arrangement& arrangement, CollectiveKind kind,
-                                      const Devices& devices, Bytes whole) {
+                                      const Devices& devices, std::int64_t per_node) {
+  const auto n = static_cast<std::int64_t>(devices.size());
+  const std::int64_t shares = is_served(kind) ? arrangement.servers.count : n;
+  const Bytes whole(shares * n * per_node * 1024);  // they and channels are equal
+  const auto device = [&](std::int64_t place) { return devices[static_cast<std::size_t>(place)]; };
   std::vector<Connection> out;
-  for (const Traffic& t :
-       traffic_of(arrangement, kind, static_cast<std::int64_t>(devices.size()), whole)) {
-    out.push_back({devices[static_cast<std::size_t>(t.from)],
-                   devices[static_cast<std::size_t>(t.to)],
-                   static_cast<double>(t.bytes.value) / static_cast<double>(whole.value)});
+  std::vector<double> by_switch(devices.size(), 0);  // the larger of what goes up and comes down
+  for (const Traffic& t : traffic_of(arrangement, kind, n, whole)) {
+    const double share = static_cast<double>(t.bytes.value) / static_cast<double>(whole.value);
+    if (t.from == kSwitch || t.to == kSwitch) {
+      double& most = by_switch[static_cast<std::size_t>(t.to == kSwitch ? t.from : t.to)];
+      most = std::max(most, share);
+    } else {
+      out.push_back({device(t.from), device(t.to), share});
+    }
+  }
+  // Up from each member and down to the next: every link to a switch carries it once.
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t node = i / per_node * per_node;
+    const double most = by_switch[static_cast<std::size_t>(i)];
+    if (most > 0) out.push_back({device(i), device(node + (i + 1 - node) % per_node), most});
   }
   return out;
 }
@@ -55,12 +69,10 @@ std::vector<Connection> traffic_among(const Arrangement& arrangement, Collective
 /// emptiest has members, each with as much of the data.
 std::vector<Connection> uneven_rings(CollectiveKind kind, const Devices& devices,
                                      const std::vector<std::int64_t>& of_nodes) {
-  const auto n = static_cast<std::int64_t>(devices.size());
   const std::int64_t most = std::ranges::min(of_nodes);
   std::vector<Connection> out;
   for (std::int64_t k = 0; k < most; ++k) {
-    for (Connection c :
-         traffic_among({}, kind, entered_at(k, devices, of_nodes), Bytes(n * 1024))) {
+    for (Connection c : traffic_among({}, kind, entered_at(k, devices, of_nodes), 1)) {
       c.share /= static_cast<double>(most);
       out.push_back(c);
     }
@@ -126,42 +138,17 @@ std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
                                        const Cluster& cluster) {
   Devices sorted(devices.begin(), devices.end());   // node by node
   if (!is_served(kind)) std::ranges::sort(sorted);  // servers are known by their places
-  const auto n = static_cast<std::int64_t>(sorted.size());
   const std::vector<std::int64_t> of_nodes = members_of_nodes(sorted, cluster.devices_per_node);
   const bool even = std::ranges::count(of_nodes, of_nodes.front()) == std::ssize(of_nodes);
   const std::int64_t per_node = even ? of_nodes.front() : 1;
-  const std::int64_t shares = is_served(kind) ? servers.count : n;
-  const Bytes whole(shares * n * per_node * 1024);  // they and channels are equal
-  const auto device = [&](std::int64_t place) { return sorted[static_cast<std::size_t>(place)]; };
-  const auto share = [&](Bytes bytes) {
-    return static_cast<double>(bytes.value) / static_cast<double>(whole.value);
-  };
-  std::vector<Connection> out;
-  std::vector<double> by_switch(sorted.size(), 0);  // the larger of what goes up and comes down
-  Arrangement arrangement = arrangement_of(algorithm, kind, n, per_node);
+  Arrangement arrangement = arrangement_of(algorithm, kind, std::ssize(sorted), per_node);
   if (is_served(kind)) arrangement = {.pattern = Pattern::kDirect, .servers = servers};
   const Pattern pattern = arrangement.pattern;
   const bool uneven = !even && pattern != Pattern::kDirect;
-  if (uneven || pattern == Pattern::kRing || pattern == Pattern::kTree) {
-    out = uneven ? uneven_rings(kind, sorted, of_nodes)
-                 : traffic_among(arrangement, kind, sorted, whole);
+  std::vector<Connection> out = uneven ? uneven_rings(kind, sorted, of_nodes)
+                                       : traffic_among(arrangement, kind, sorted, per_node);
+  if (uneven || pattern == Pattern::kRing || pattern == Pattern::kTree)
     spread_over_meshes(out, sorted, of_nodes, cluster);
-    return out;
-  }
-  for (const Traffic& t : traffic_of(arrangement, kind, n, whole)) {
-    if (t.from == kSwitch || t.to == kSwitch) {
-      double& most = by_switch[static_cast<std::size_t>(t.to == kSwitch ? t.from : t.to)];
-      most = std::max(most, share(t.bytes));
-    } else {
-      out.push_back({device(t.from), device(t.to), share(t.bytes)});
-    }
-  }
-  // Up from each member and down to the next: every link to a switch carries it once.
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t node = i / per_node * per_node;
-    const double most = by_switch[static_cast<std::size_t>(i)];
-    if (most > 0) out.push_back({device(i), device(node + (i + 1 - node) % per_node), most});
-  }
   return out;
 }
 
