@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kGigabyte = 1e9;
 constexpr int kMaxRings = 32;
+// Having found rings, the search tries no speed that is less than about half of theirs (search.cc).
+constexpr double kSlowestTried = 0.49;
 
 // Speeds that the search tries, GB/s (search.cc, by compute capability).
 constexpr std::array<double, 11> kIntra80 = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5};
@@ -45,6 +47,7 @@ Channels best_split(std::span<const double> ladder, double capacity) {
   Channels best{1, std::min(capacity, ladder.front() * kGigabyte)};
   bool on_ladder = false;
   for (double step : ladder) {
+    if (on_ladder && step * kGigabyte <= kSlowestTried * best.speed) break;
     const int count = std::min(kMaxRings, static_cast<int>(capacity / (step * kGigabyte)));
     const Channels split{count, step * kGigabyte};
     if (count == 0 || (on_ladder && split.total() <= best.total())) continue;

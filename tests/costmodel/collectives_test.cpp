@@ -96,7 +96,8 @@ TEST(NcclChoice, NvlsNeedsFiveHoppers) {
     EXPECT_EQ(cost_of(kAllReduce, kGiB, island(h100(), n), h100()).algorithm, Algorithm::kNvls);
 }
 
-// NCCL's rings in 8-GPU NVSwitch boxes: 12 x 20, 12 x 30, 16 x 45 GB/s; 8 x 48 over eight NICs.
+// NCCL's rings in 8-GPU NVSwitch boxes: 12 x 20, 12 x 30, 16 x 45 GB/s; 8 x 48 over eight NICs. Of
+// the 165 GB/s of H800's links it takes 4 x 40, as 8 x 20, and not 27 x 6.
 TEST(NcclChoice, FindsTheRingsThatNcclFinds) {
   const auto rings = [](const Device& d, const GroupPlacement& g) {
     return ring_channels(nccl_group(kAllReduce, g, cluster_of(d)), Speeds::kLadder);
@@ -108,6 +109,9 @@ TEST(NcclChoice, FindsTheRingsThatNcclFinds) {
   expect(rings(a100(), island(a100(), 8)), 12, 20);
   expect(rings(h100(), island(h100(), 8)), 12, 30);
   expect(rings(b200(), island(b200(), 8)), 16, 45);
+  GroupPlacement h800 = island(h100(), 8);
+  h800.intra.bandwidth = BytesPerSecond(200e9);
+  expect(rings(h100(), h800), 8, 20);
   expect(rings(h100(), islands(h100(), 4, 8)), 8, 48);
   EXPECT_EQ(communicator_channels(nccl_group(kAllReduce, island(h100(), 8), cluster_of(h100()))),
             24);
