@@ -36,14 +36,16 @@ MemoryItem workspaces(const FrameworkMemory& framework, bool late) {
       "of libraries as cublasSetWorkspace's documentation advises, 32 or 4 MiB"};
 }
 
-std::optional<NeededCommunicator> communicator_of(const Op& op, const Mesh& mesh, bool pairs) {
+/// `deepep`: it exchanges what routing chose, and NCCL all else.
+std::optional<NeededCommunicator> communicator_of(const Op& op, const Mesh& mesh, bool deepep) {
   const auto neighbours = [](AxisSet axis) {
     return NeededCommunicator{CollectiveKind::kBroadcast, axis, Stages::kAll,
                               Connections::kNeighbours};
   };
   if (const auto* c = std::get_if<Collective>(&op.body)) {
     if (mesh.size_of(c->axes) <= 1) return std::nullopt;
-    const bool all_pairs = pairs && c->kind == CollectiveKind::kAllToAll;
+    const bool routed = deepep && c->tokens.chosen > 0;
+    const bool all_pairs = c->kind == CollectiveKind::kAllToAll && !routed;
     return NeededCommunicator{c->kind, c->axes, c->stages,
                               all_pairs ? Connections::kPairs : Connections::kRings};
   }
@@ -185,7 +187,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       further_(further),
       intermediates_(intermediates_by_tensor(plan, kernels)),
       period_(symmetry_period(cluster)),
-      pairs_(kernels.exchange == Dispatcher::kNccl || !cluster.device.runs_deepep()) {
+      deepep_(kernels.exchange == Dispatcher::kDeepEp && cluster.device.runs_deepep()) {
   for (const Block& block : plan.blocks) {
     blocks_.push_back(needs_of(block));
     for (const Op& op : block.ops) {
@@ -201,7 +203,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
 StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
   BlockNeeds out;
   for (const Op& op : block.ops) {
-    const auto c = communicator_of(op, plan_.mesh, pairs_);
+    const auto c = communicator_of(op, plan_.mesh, deepep_);
     if (c && !cluster_.shares_memory()) {  // NCCL does not run between parts of a GPU
       const auto same = [&](const NeededCommunicator& o) { return o.identity() == c->identity(); };
       if (std::ranges::none_of(out.communicators, same)) out.communicators.push_back(*c);

@@ -93,7 +93,7 @@ class StageOverheads {
   std::int64_t period_;                 // of the machine's symmetry, in ranks
   std::map<std::tuple<NeededCommunicator, CollectiveKind, std::int64_t, std::int64_t>, Bytes>
       buffers_;
-  bool pairs_;  // NCCL itself sends all_to_alls
+  bool deepep_;  // sends what routing chose, instead of NCCL
 };
 
 }  // namespace plait

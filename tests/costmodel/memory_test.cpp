@@ -89,7 +89,8 @@ TEST(Memory, AllToAllsConnectEachPairOfANode) {
   plan.blocks[0].ops = {Op{.body = exchange, .operands = {}}};
   plan.programs.resize(1);
   plan.programs[0].calls = {Call{0}};
-  const auto buffers = [&](const Kernels& kernels) {
+  const auto buffers = [&](const Kernels& kernels, std::int64_t chosen = 2) {
+    std::get<Collective>(plan.blocks[0].ops[0].body).tokens.chosen = chosen;
     const auto items = StageOverheads(plan, cluster_of("hgx-h100", 1), {}, kernels).of(0, live(0));
     return static_cast<double>(item(items, "communicator_buffers").value);
   };
@@ -97,6 +98,7 @@ TEST(Memory, AllToAllsConnectEachPairOfANode) {
   Kernels deepep;
   deepep.exchange = Dispatcher::kDeepEp;
   EXPECT_LT(buffers(deepep), 0.5e9) << "as rings";
+  EXPECT_NEAR(buffers(deepep, 0), 3.28e9, 0.02e9) << "of sequences: DeepEP moves no such";
 }
 
 TEST(Memory, EachThreadThatMultipliesHasAWorkspace) {
