@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two builds of the command, by g++ with optimisation and by clang++ with sanitizers and without, say
-# the same bytes about every scenario: reports, plans and traces. `./dev test` makes both.
+# the same bytes about every scenario: reports, plans and traces. `./dev nightly` makes both.
 # Environment: PLAIT, the command under test; PLAIT_SOURCE_DIR. Exit code 77: skipped.
 set -euo pipefail
 shopt -s extglob  # in the patterns below
@@ -9,11 +9,11 @@ under_test=${PLAIT:?the command under test}
 other=build-debug/plait
 
 if [[ ! -x $other ]]; then
-  echo "SKIPPED: there is no $other (./dev test makes it), so nothing compared two builds" >&2
+  echo "SKIPPED: there is no $other (./dev nightly makes it), so nothing compared two builds" >&2
   exit 77
 fi
 if [[ $("$under_test" version) != $("$other" version) ]]; then
-  echo "$under_test and $other are not of the same sources; build both again (./dev test)"
+  echo "$under_test and $other are not of the same sources; build both again (./dev nightly)"
   exit 1
 fi
 
