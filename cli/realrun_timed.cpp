@@ -12,6 +12,7 @@
 #include "core/new_file.h"
 #include "plan/places.h"
 #include "plan/strategies/stage_tp.h"
+#include "plan/walk.h"
 #include "prediction/calibration_doubts.h"
 #include "prediction/costs.h"
 #include "prediction/prediction.h"
@@ -19,7 +20,6 @@
 #include "reports/html/timeline.h"
 #include "reports/realrun.h"
 #include "reports/trace.h"
-#include "reports/walk.h"
 #include "sim/event/event_engine.h"
 #include "topologies/catalogue.h"
 #include "topologies/graph.h"
@@ -105,7 +105,7 @@ std::vector<std::vector<double>> compute_times(const TimedRun& run) {
   for (std::size_t stage = 0; stage < out.size(); ++stage) {
     const std::int64_t rank =
         rank_at(run.plan, static_cast<std::int64_t>(stage) * run.plan.places_per_stage());
-    for_each_op(run.plan, stage, [&](std::int64_t, const Call&, const Op& op) {
+    for_each_op(run.plan, stage, [&](const Call&, const Op& op) {
       const bool computes = std::holds_alternative<Compute>(op.body);
       out[stage].push_back(computes ? work(op, rank).value : 0);
     });

@@ -11,6 +11,7 @@
 #include "costmodel/single_loss.h"
 #include "plan/allocating_streams.h"
 #include "plan/places.h"
+#include "plan/walk.h"
 
 namespace plait {
 namespace {
@@ -52,13 +53,6 @@ std::optional<NeededCommunicator> communicator_of(const Op& op, const Mesh& mesh
   if (const auto* s = std::get_if<Send>(&op.body)) return neighbours(s->axis);
   if (const auto* r = std::get_if<Recv>(&op.body)) return neighbours(r->axis);
   return std::nullopt;
-}
-
-/// Calls of each block on a stage.
-std::vector<std::int64_t> call_counts(const Plan& plan, std::size_t stage) {
-  std::vector<std::int64_t> out(plan.blocks.size());
-  for (const Call& call : plan.programs.at(stage).calls) ++out.at(call.block);
-  return out;
 }
 
 /// Device indices of the group that the first rank of `stage` is in, rank r on device r.
@@ -355,7 +349,7 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
   const Device& device = cluster_.kind(kind).device;
   if (generation_of(device) == Generation::kCpu) return {};
   const bool late = device.compute_capability >= 90;
-  const std::vector<std::int64_t> calls = call_counts(plan_, stage);
+  const std::vector<std::int64_t> calls = runs_of_blocks(plan_, stage);
   std::vector<MemoryItem> out = {
       {"cuda_context", framework_.context, "driver context and loaded kernels: memory.context"},
       workspaces(framework_, late),

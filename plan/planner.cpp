@@ -4,7 +4,6 @@
 
 #include "model/expert_flops.h"
 #include "model/iteration_flops.h"
-#include "plan/places.h"
 #include "plan/refusal.h"
 #include "plan/require_autocast.h"
 #include "plan/require_hybrid.h"
@@ -145,38 +144,6 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
     of_degree.emplace(tp, plan_alike(model, workload, with_tp(strategy, tp)));
   }
   return join_stages(strategy, of_degree);
-}
-
-Role role_of(const Plan& plan, std::int64_t rank) {
-  if (!plan.servers.any()) return {};
-  const std::int64_t members = plan.mesh[Axis::kDp];
-  const std::int64_t at = plan.mesh.coordinates(rank)[static_cast<std::size_t>(Axis::kDp)];
-  return {plan.servers.works(members, at), plan.servers.share_of(members, at) >= 0};
-}
-
-bool runs_on(const Plan& plan, const Op& op, Role role) {
-  if (role == Role{}) return true;
-  const bool work =
-      std::holds_alternative<Compute>(op.body) || std::holds_alternative<Copy>(op.body);
-  return !work || std::ranges::all_of(op.operands, [&](const Operand& o) {
-    return holds(role, plan.tensors[storage_of(plan, o.tensor)].holders);
-  });
-}
-
-std::int64_t op_count(const Plan& plan, std::size_t stage) {
-  std::int64_t n = 0;
-  for (const Call& call : plan.programs.at(stage).calls) {
-    n += static_cast<std::int64_t>(plan.blocks[call.block].ops.size());
-  }
-  return n;
-}
-
-std::int64_t op_count(const Plan& plan) {
-  std::int64_t n = 0;
-  for (std::size_t s = 0; s < plan.programs.size(); ++s) {
-    n += op_count(plan, s) * ranks_of_stage(plan, static_cast<std::int64_t>(s));
-  }
-  return n;
 }
 
 }  // namespace plait

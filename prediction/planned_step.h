@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "costmodel/node_use.h"
 #include "costmodel/stage_use.h"
-#include "reports/step_counts.h"
+#include "plan/step_counts.h"
 #include "scenarios/scenario.h"
 
 namespace plait {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "plan/places.h"
-#include "reports/walk.h"
+#include "plan/walk.h"
 
 namespace plait {
 namespace {

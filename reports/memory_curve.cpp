@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plan/places.h"
-#include "reports/walk.h"
+#include "plan/walk.h"
 
 namespace plait {
 namespace {

@@ -17,7 +17,7 @@
 #include "costmodel/stage_use.h"
 #include "plan/explanation.h"
 #include "plan/memory.h"
-#include "reports/step_counts.h"
+#include "plan/step_counts.h"
 #include "topologies/cluster.h"
 
 namespace plait {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/error.h"
-#include "reports/walk.h"
+#include "plan/walk.h"
 
 namespace plait {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "plan/walk.h"
 #include "reports/flows.h"
 #include "reports/memory_curve.h"
 #include "reports/shown_tracks.h"
-#include "reports/walk.h"
 
 namespace plait {
 namespace {

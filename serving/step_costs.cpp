@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "plan/walk.h"
 #include "sim/simulate.h"
 
 namespace plait {
@@ -29,24 +30,14 @@ void add_parts(const Cost& cost, std::int64_t times, StepTime& out) {
 
 /// What the ops of a stage are bound by. An op costs the same in every call of its block.
 void add_parts_of_stage(const Plan& plan, const Simulation& run, std::size_t stage, StepTime& out) {
-  std::vector<std::int64_t> calls(plan.blocks.size(), 0);
-  for (const Call& call : plan.programs[stage].calls) ++calls[call.block];
+  const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     const std::vector<Op>& ops = plan.blocks[b].ops;
-    for (std::size_t i = 0; i < ops.size() && calls[b] > 0; ++i) {
+    for (std::size_t i = 0; i < ops.size() && runs[b] > 0; ++i) {
       if (std::holds_alternative<Recv>(ops[i].body)) continue;
       const std::size_t op = run.durations->op_id(static_cast<BlockId>(b), i);
-      add_parts(run.durations->cost(stage, 0, op), calls[b], out);
+      add_parts(run.durations->cost(stage, 0, op), runs[b], out);
     }
-  }
-}
-
-/// Ops of a stage, with their places in its track.
-template <class F>
-void for_each_op(const Plan& plan, std::size_t stage, F&& f) {
-  std::size_t flat = 0;
-  for (const Call& call : plan.programs[stage].calls) {
-    for (const Op& op : plan.blocks[call.block].ops) f(op, flat++);
   }
 }
 
@@ -55,12 +46,13 @@ void measure_stage(const Plan& plan, const Simulation& run, std::size_t stage, S
   const std::size_t lanes = run.timeline.tracks.size() / plan.programs.size();
   const Track& track = run.timeline.tracks[stage * lanes];
   SimTime from = 0, until = 0;
-  for_each_op(plan, stage, [&](const Op& op, std::size_t flat) {
+  for_each_op(plan, stage, [&](std::int64_t flat, const Call&, const Op& op) {
+    const auto at = static_cast<std::size_t>(flat);
     const bool sends = std::holds_alternative<Send>(op.body);
     const bool receives = std::holds_alternative<Recv>(op.body);
-    if (receives) from = until = track.end[flat];
-    if (sends) out.hop.push_back(track.end[flat] - track.start[flat]);
-    if (!sends && !receives) until = std::max(until, track.end[flat]);
+    if (receives) from = until = track.end[at];
+    if (sends) out.hop.push_back(track.end[at] - track.start[at]);
+    if (!sends && !receives) until = std::max(until, track.end[at]);
   });
   out.stage.push_back(until - from);
   add_parts_of_stage(plan, run, stage, out);

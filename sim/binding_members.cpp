@@ -97,7 +97,7 @@ std::uint32_t BindingMembers::nth(std::size_t stage, std::size_t k, Stages which
 void BindingMembers::index_messages(std::size_t s) {
   sender_.resize(deps_.messages, {0, kNoCause});
   across_.emplace_back();
-  for_each_op(step_.plan(), s, crossing_, [&](const Op& op, std::size_t call, std::uint32_t flat) {
+  for_each_op(step_.plan(), s, crossing_, [&](std::uint32_t flat, std::size_t call, const Op& op) {
     if (std::holds_alternative<Send>(op.body)) {
       sender_[deps_.programs[s].message[call]] = {s, flat};
     } else {

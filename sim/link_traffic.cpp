@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plan/places.h"
+#include "plan/walk.h"
 #include "sim/flow/connections.h"
 #include "sim/sites.h"
 #include "topologies/placement.h"
@@ -14,8 +15,7 @@ namespace {
 /// visit(op, how often one rank of `stage` runs it in a step).
 template <class Visit>
 void for_each_run(const Plan& plan, std::size_t stage, Visit visit) {
-  std::vector<std::int64_t> runs(plan.blocks.size(), 0);
-  for (const Call& call : plan.programs[stage].calls) ++runs[call.block];
+  const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
   for (std::size_t b = 0; b < runs.size(); ++b) {
     if (runs[b] == 0) continue;
     for (const Op& op : plan.blocks[b].ops) visit(op, static_cast<double>(runs[b]));

@@ -24,14 +24,14 @@ OpsOfBlocks ops_of_blocks(const Plan& plan, Wanted&& wanted) {
   return out;
 }
 
-/// Those of a stage's program in their order: visit(op, number of its call, its flat index).
+/// Those of a stage's program in their order: visit(flat index, number of its call, op).
 template <class Visit>
 void for_each_op(const Plan& plan, std::size_t stage, const OpsOfBlocks& ops, Visit&& visit) {
   const std::vector<Call>& calls = plan.programs[stage].calls;
   std::uint32_t first = 0;  // flat index of the call's
   for (std::size_t c = 0; c < calls.size(); ++c) {
     const std::vector<Op>& of_block = plan.blocks[calls[c].block].ops;
-    for (const std::uint16_t i : ops[calls[c].block]) visit(of_block[i], c, first + i);
+    for (const std::uint16_t i : ops[calls[c].block]) visit(first + i, c, of_block[i]);
     first += static_cast<std::uint32_t>(of_block.size());
   }
 }

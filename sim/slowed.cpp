@@ -14,7 +14,7 @@ Slowed::Slowed(const RecordedStep& step) : step_(step) {
     const OpsOfBlocks holding = ops_of_blocks(plan, [&](BlockId block, std::uint16_t i) {
       return durations.holds(s, durations.op_id(block, i));
     });
-    for_each_op(plan, s, holding, [&](const Op& op, std::size_t /*call*/, std::uint32_t flat) {
+    for_each_op(plan, s, holding, [&](std::uint32_t flat, std::size_t /*call*/, const Op& op) {
       by_stream[static_cast<std::size_t>(op.stream)].push_back(flat);
     });
   }

@@ -7,9 +7,9 @@
 #include <array>
 
 #include "core/json.h"
+#include "plan/walk.h"
 #include "reports/memory_curve.h"
 #include "reports/shown_tracks.h"
-#include "reports/walk.h"
 
 namespace plait {
 namespace {

@@ -11,7 +11,7 @@
 #include "costmodel/gradient_sums.h"
 #include "costmodel/projections.h"
 #include "plan/places.h"
-#include "reports/walk.h"
+#include "plan/walk.h"
 
 namespace plait {
 namespace {

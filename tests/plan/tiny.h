@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "plan/walk.h"
 
 namespace plait {
 
@@ -78,13 +79,6 @@ struct Volume {
     return out << t.count << " of " << t.bytes << " B together";
   }
 };
-
-template <class F>
-void for_each_op(const Plan& plan, std::size_t stage, F&& f) {
-  for (const Call& call : plan.programs.at(stage).calls) {
-    for (const Op& op : plan.blocks[call.block].ops) f(call, op);
-  }
-}
 
 inline void add_if(Volume& t, const Op& op, CollectiveKind kind, AxisSet axes) {
   const Collective* c = std::get_if<Collective>(&op.body);

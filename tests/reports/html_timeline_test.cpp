@@ -3,9 +3,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "plan/walk.h"
 #include "reports/html/timeline.h"
 #include "reports/memory_curve.h"
-#include "reports/walk.h"
 #include "tests/reports/made_up.h"
 
 namespace plait::html_timeline_test {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "reports/walk.h"
+#include "plan/walk.h"
 
 namespace plait::residuals_test {
 

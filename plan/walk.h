@@ -1,6 +1,7 @@
 #pragma once
 // The flat op list of one rank, without building it: the blocks of its calls, one after the other.
 
+#include <concepts>
 #include <cstdint>
 #include <vector>
 
@@ -8,12 +9,19 @@
 
 namespace plait {
 
-/// visit(flat index, call, op) for every op of one rank of `stage`, in issue order.
+/// visit(flat index, call, op) for every op of one rank of `stage`, in issue order; or
+/// visit(call, op).
 template <class Visit>
 void for_each_op(const Plan& plan, std::size_t stage, Visit&& visit) {
-  std::int64_t flat = 0;
+  [[maybe_unused]] std::int64_t flat = 0;
   for (const Call& call : plan.programs[stage].calls) {
-    for (const Op& op : plan.blocks[call.block].ops) visit(flat++, call, op);
+    for (const Op& op : plan.blocks[call.block].ops) {
+      if constexpr (std::invocable<Visit&, const Call&, const Op&>) {
+        visit(call, op);
+      } else {
+        visit(flat++, call, op);
+      }
+    }
   }
 }
 

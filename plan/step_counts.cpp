@@ -1,7 +1,7 @@
-#include "reports/step_counts.h"
+#include "plan/step_counts.h"
 
 #include "plan/places.h"
-#include "reports/walk.h"
+#include "plan/walk.h"
 
 namespace plait {
 
@@ -14,12 +14,14 @@ StepCounts counts_of(const Plan& plan) {
   return out;
 }
 
-std::int64_t op_count(const Plan& plan, const StepCounts& counts, std::size_t stage) {
+std::int64_t op_count(const Plan& plan, const std::vector<std::int64_t>& runs) {
   std::int64_t n = 0;
-  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    n += counts.runs[stage][b] * std::ssize(plan.blocks[b].ops);
-  }
+  for (std::size_t b = 0; b < runs.size(); ++b) n += runs[b] * std::ssize(plan.blocks[b].ops);
   return n;
+}
+
+std::int64_t op_count(const Plan& plan, const StepCounts& counts, std::size_t stage) {
+  return op_count(plan, counts.runs[stage]);
 }
 
 std::int64_t op_count(const Plan& plan, const StepCounts& counts) {

@@ -18,6 +18,9 @@ struct StepCounts {
 
 StepCounts counts_of(const Plan& plan);
 
+/// Ops of one rank that runs each block of `plan` so often.
+std::int64_t op_count(const Plan& plan, const std::vector<std::int64_t>& runs);
+
 /// Ops of one rank of `stage`, with repetition; of all ranks. Those of a step that is counted like
 /// that, with the blocks of `plan`.
 std::int64_t op_count(const Plan& plan, const StepCounts& counts, std::size_t stage);
