@@ -151,8 +151,8 @@ std::vector<Share> without_waits(std::vector<Share> breakdown, Seconds time) {
 
 /// Of the mean rank.
 Flops mean_flops(const Plan& plan, const Op& op, const Compute& body) {
-  const bool by_experts =
-      std::holds_alternative<MatMul>(body) && plan.tensors[op.operands[1].tensor].rank == 3;
+  const bool by_experts = std::holds_alternative<MatMul>(body) && op.operands.size() > 1 &&
+                          plan.tensors[op.operands[1].tensor].rank == 3;
   return whole_square_flops(body) / (by_experts ? plan.expert_imbalance : 1);
 }
 
