@@ -20,6 +20,8 @@ if(PLAIT_SANITIZE)
   target_compile_options(plait_options INTERFACE -fsanitize=address,undefined
                          -fno-sanitize=null,alignment,vptr -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(plait_options INTERFACE -fsanitize=address,undefined)
+  # An index beyond a vector's end may still lie in what was allocated.
+  target_compile_definitions(plait_options INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
 
 function(plait_folder name)
