@@ -62,11 +62,11 @@ bool promotes(const Rope& op) { return op.promoted && size_of(op.dtype) < size_o
 // negated half (s), the concatenation (2 s) and a sum in fp32 (12), one element at a time, and its
 // cast (4 + s) for attention. Backward the cast of the gradient (s + 4), products in fp32 (8 each),
 // casts of both (4 + s), two padded slices, the negation and the fan-in (9 s): one element at a
-// time all but the casts to 16 bits and zeros (3 s).
+// time all but the casts to 16 bits and zeros (3 s). Of queries and of keys.
 KernelChain promoted_rope_chain(const Rope& op) {
   const std::int64_t s = size_of(op.dtype), elements = op.rows * op.width;
   const bool forward = op.pass == Pass::kForward;
-  KernelChain out{Bytes((forward ? 6 * s + 24 : 12 * s + 28) * elements), forward ? 6 : 10};
+  KernelChain out{Bytes((forward ? 6 * s + 24 : 12 * s + 28) * elements), 2 * (forward ? 6 : 10)};
   out.indexed = (forward ? 4.5 : 5.5) * static_cast<double>(elements);
   out.indexed_bytes = Bytes((forward ? 5 * s + 20 : 7 * s + 20) * elements);
   return out;

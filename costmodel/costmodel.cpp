@@ -7,9 +7,8 @@
 #include "costmodel/collectives.h"
 #include "costmodel/deepep.h"
 #include "costmodel/eager.h"
-#include "costmodel/expert_chains.h"
-#include "costmodel/gradient_sums.h"
 #include "costmodel/kernels.h"
+#include "costmodel/launches.h"
 #include "costmodel/one_shot.h"
 #include "costmodel/power_limit.h"
 #include "costmodel/product_cost.h"
@@ -55,42 +54,68 @@ bool finds_scales_of_blocks(const Compute& op, const Kernels& kernels) {
 }
 
 /// What is known of Adam on a processor is of it as a whole.
-KernelChain chain_on(const Device& device, const Compute& op, const Kernels& kernels) {
-  const bool whole = std::holds_alternative<Adam>(op) && generation_of(device) == Generation::kCpu;
-  return whole ? KernelChain() : eager_chain(op, kernels);
+Kernels kernels_on(const Device& device, const Compute& op, Kernels kernels) {
+  if (std::holds_alternative<Adam>(op) && generation_of(device) == Generation::kCpu)
+    kernels.optimizer = Fusion::kFused;
+  return kernels;
 }
 
-/// On a device that is as fast as those that constants were fitted to.
-Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernels) {
-  if (const auto* matmul = std::get_if<MatMul>(&op)) return product_cost(*matmul, device, kernels);
-  if (const auto* found = std::get_if<Attention>(&op)) {
-    Attention attention = *found;
-    if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
-    const KernelChain copies = packing_chain(attention, kernels);
-    const KernelChain repeated = shared_keys_chain(attention, kernels);
-    if (repeated.kernels > 0) attention.kv_heads = attention.heads;
-    const KernelChain merged = merge_chain(attention, kernels);
-    if (merged.kernels > 0) attention.ring_step = 0;  // its kernel merges nothing
-    Cost cost = attention_cost(attention, device, kernels.softmax);
-    cost.share[kPeakFlops] = cost.share[kPeakFlops] * attention_slowed_by_power(device);
-    return cost + chain_cost(copies, device) + chain_cost(repeated, device) +
-           chain_cost(merged, device);
+/// Adds up what kernels take on a device that is as fast as those that constants were fitted to.
+class Times : public Launches {
+ public:
+  Times(const Device& device, const Kernels& kernels) : device_(device), kernels_(kernels) {}
+  Cost sum() const { return sum_; }
+  void kernel(const Compute& op, int /*calls*/) override { add(cost(op)); }
+  void chain(const KernelChain& chain) override { add(chain_cost(chain, device_)); }
+  void calls(std::int64_t /*count*/) override {}
+
+ private:
+  void add(const Cost& cost) { sum_ = sum_ + cost; }
+  Cost cost(const Compute& op) const {
+    if (const auto* product = std::get_if<MatMul>(&op))
+      return product_cost(*product, device_, kernels_);
+    if (const auto* attention = std::get_if<Attention>(&op)) {
+      Cost cost = attention_cost(*attention, device_, kernels_.softmax);
+      cost.share[kPeakFlops] = cost.share[kPeakFlops] * attention_slowed_by_power(device_);
+      return cost;
+    }
+    if (const auto* cast = std::get_if<Cast>(&op); cast && is_to_nvfp4(*cast))
+      return nvfp4_cast_cost(*cast, device_);
+    if (is_of_recurrence(op)) return recurrence_cost(op, device_);
+    if (const std::optional<Cost> own = torch_rows_cost(op, device_, kernels_)) return *own;
+    const Cost cost = memory_bound_cost(op, device_);
+    return finds_scales_of_blocks(op, kernels_) ? block_scaled_cast(device_) * cost : cost;
   }
-  if (const auto* cast = std::get_if<Cast>(&op); cast && is_to_nvfp4(*cast))
-    return nvfp4_cast_cost(*cast, device);
-  if (is_of_recurrence(op)) return recurrence_cost(op, device);
+
+  const Device& device_;
+  const Kernels& kernels_;
+  Cost sum_;
+};
+
+/// Adds up what kernels move.
+class Traffic : public Launches {
+ public:
+  explicit Traffic(const Device& device) : device_(device) {}
+  Bytes sum() const { return sum_; }
+  void kernel(const Compute& op, int /*calls*/) override {
+    const Cast* cast = std::get_if<Cast>(&op);
+    const bool narrows = cast != nullptr && is_to_nvfp4(*cast);
+    sum_ += narrows ? nvfp4_cast_bytes(*cast) : uncached(memory_traffic(op), device_);
+  }
+  void chain(const KernelChain& chain) override { sum_ += chain.bytes; }
+  void calls(std::int64_t /*count*/) override {}
+
+ private:
+  const Device& device_;
+  Bytes sum_;
+};
+
+Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernels) {
+  // Norms by PyTorch's own kernels, of which the chain's bytes alone say less.
   if (const std::optional<Cost> own = torch_rows_cost(op, device, kernels)) return *own;
-  const KernelChain chain = chain_on(device, op, kernels);
-  Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
-  if (finds_scales_of_blocks(op, kernels)) cost = block_scaled_cast(device) * cost;
-  if (const auto* combine = std::get_if<Combine>(&op))
-    cost = cost + chain_cost(expert_bias_chain(*combine, kernels), device);
-  cost = cost + chain_cost(expert_padding_chain(op, kernels), device);
-  if (const auto* activation = std::get_if<Activation>(&op))
-    cost = cost + chain_cost(clamp_of(*activation, kernels), device);
-  if (const auto* embedding = std::get_if<Embedding>(&op))
-    cost = cost + chain_cost(table_gradient_chain(*embedding, kernels), device);
-  return cost;
+  Times times(device, kernels);
+  launch(op, kernels, times);
+  return times.sum();
 }
 
 }  // namespace
@@ -102,7 +127,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
     const bool alone = std::holds_alternative<MatMul>(op) && !calibration->in_steps;
     if (fitted) return (alone ? between_other_kernels(device) : 1) * *fitted;
   }
-  Cost cost = typical_cost(op, device, kernels);
+  Cost cost = typical_cost(op, device, kernels_on(device, op, kernels));
   if (generation_of(device) != Generation::kCpu) {
     cost.share[kPeakFlops] = cost.share[kPeakFlops] * slowest;
   }
@@ -110,11 +135,9 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
 }
 
 Bytes CostModel::memory_bytes(const Compute& op, const Device& device) const {
-  if (const auto* cast = std::get_if<Cast>(&op); cast && is_to_nvfp4(*cast))
-    return nvfp4_cast_bytes(*cast);
-  if (is_done_elsewhere(op, kernels)) return {};
-  const KernelChain chain = chain_on(device, op, kernels);
-  return chain.kernels > 0 ? chain.bytes : uncached(memory_traffic(op), device);
+  Traffic traffic(device);
+  launch(op, kernels_on(device, op, kernels), traffic);
+  return traffic.sum();
 }
 
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,

@@ -51,15 +51,15 @@ PerElement native_norm_chain(Pass pass, double s) {
 }
 
 // x cos + rotate_half(x) sin: two products, a negated half, a concatenation, a sum; backward has
-// two products, two padded slices, the negation and the fan-in. Heads lie side by side, and cos and
-// sin are broadcast over them: all but backward's zeros, one at a time.
+// two products, two padded slices, the negation and the fan-in. Of queries and of keys. Heads lie
+// side by side, and cos and sin are broadcast over them: all but backward's zeros, one at a time.
 PerElement rope_chain(Pass pass, double s) {
-  if (is_forward(pass)) return {10 * s, 5, 4.5, 10 * s};
-  return {13 * s, 7, 4.5, 10 * s};
+  if (is_forward(pass)) return {10 * s, 2 * 5, 4.5, 10 * s};
+  return {13 * s, 2 * 7, 4.5, 10 * s};
 }
 // Pairs as complex numbers: a cast to fp32, a product with the broadcast turns of half as many
 // elements, the cast back; backward alike.
-PerElement complex_rope_chain(double s) { return {2 * s + 16, 3, 1.5, s + 12}; }
+PerElement complex_rope_chain(double s) { return {2 * s + 16, 2 * 3, 1.5, s + 12}; }
 
 // act(gate) * up: two kernels; backward: two products, the derivative, the concatenation of both
 // gradients. Per element of the output. Halves of one product are no rows one behind the other:
@@ -182,12 +182,13 @@ struct Chains {
     }
     KernelChain native = chain(native_norm_chain(op.pass, s), op.rows, op.width);
     native.kind = StreamKind::kNorm;
+    native.calls = 1;
     return native;
   }
   /// Queries and keys.
   KernelChain operator()(const HeadNorm& op) const {
     KernelChain of_heads = (*this)(norm_of_heads(op));
-    of_heads.kernels *= 2;
+    of_heads.kernels *= 2, of_heads.calls *= 2;
     return of_heads;
   }
   KernelChain operator()(const Rope& op) const {
@@ -236,7 +237,7 @@ struct Chains {
     }
     if (kernels.amax != Fusion::kEager || !finds_scale(op)) return {};
     const Bytes looked_at(op.elements * size_of(op.from));
-    return {looked_at + memory_traffic(op), 2};
+    return {.bytes = looked_at + memory_traffic(op), .kernels = 2, .calls = 1};
   }
   KernelChain operator()(const Route& op) const { return routing_chain(op, kernels); }
   KernelChain operator()(const Dispatch& op) const { return routing_chain(op, kernels); }
@@ -363,12 +364,16 @@ KernelChain clamp_of(const Activation& op, const Kernels& kernels) {
 // (s + 4 read, 4 written), concatenation (8), cast (4 + s). Backward: its cast (s + 4), the cast of
 // the product's gradient (4 + s), pieces to one tensor (2 s), and for b and for p a product of the
 // gradient (8) and its sum (4). One element at a time: b p, broadcast, and the sum of two types;
-// backward the cast to fp32 and both products.
+// backward the cast to fp32 and both products. What is of each expert the host issues beside the
+// experts' products (launches.cpp): here two calls of all.
 KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
   if (kernels.expert_bias == Fusion::kFused) return {};
   const double s = size(op.dtype);
-  if (is_forward(op.pass)) return chain({24 + 2 * s, 4, 2, 12 + s}, op.slots, op.width);
-  return chain({32 + 4 * s, 7, 3, 20 + s}, op.slots, op.width);
+  const PerElement each = is_forward(op.pass) ? PerElement{24 + 2 * s, 4, 2, 12 + s}
+                                              : PerElement{32 + 4 * s, 7, 3, 20 + s};
+  KernelChain out = chain(each, op.slots, op.width);
+  out.calls = 2;
+  return out;
 }
 
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank

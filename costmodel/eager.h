@@ -22,7 +22,12 @@ struct KernelChain {
   double indexed = 0;        // elements that kernels of it look up, or cast, one at a time
   Bytes indexed_bytes = {};  // of `bytes`, what those kernels move
   StreamKind kind = StreamKind::kCopy;
+  int calls = 0;  // by which the host issues them; 0: one for each kernel
 };
+/// By the host.
+constexpr int calls_of(const KernelChain& chain) {
+  return chain.calls > 0 ? chain.calls : chain.kernels;
+}
 /// The chain, all of whose bytes move with `elements` that are looked up or cast one at a time.
 KernelChain one_at_a_time(KernelChain chain, std::int64_t elements);
 /// What is done by the piece takes beyond the time in which its bytes are copied.
@@ -31,6 +36,7 @@ Seconds piece_wait(const KernelChain& chain, const Device& device);
 Seconds index_wait(const KernelChain& chain, const Device& device);
 /// The time in which the bytes of these elements are copied.
 Seconds indexed_copy(const KernelChain& chain, const Device& device);
+/// What is in place of the op's kernel.
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 /// Whether a norm is the element-wise kernels that its Python code names: RMSNorm. LayerNorm is
 /// PyTorch's own even there.

@@ -1,9 +1,6 @@
 #include "costmodel/expert_chains.h"
 
 #include <algorithm>
-
-#include "costmodel/issue.h"
-
 namespace plait {
 namespace {
 
@@ -67,6 +64,23 @@ KernelChain times_gates(const Combine& op, KernelChain chain) {
 
 }  // namespace
 
+// Megatron-LM, megatron/core/transformer/moe/: router.py and moe_utils.py choose and balance,
+// token_dispatcher.py counts. Choice: top-k, softmax and its cast, two maps of tokens and experts
+// (zeros, scatter; zeros, cast, scatter, cast) and their sum; or one kernel. Balancing loss:
+// softmax, top-k, a map (4), its sum, the loss (sum, product, sum, factor), its log (2) and its
+// place in autograd; or 3, sum, log and autograd. Counts: of a rank's and of all ranks' tokens, by
+// expert and by rank (7); four copies to the host between two events and a wait. Order: the map and
+// the gates transposed, indices (2) and two selections; or the three kernels of a row map. Backward
+// the gradients of the choice (5), of the loss (7) and of the gates' order (5), or a kernel for
+// each of the first two, two for the loss's factor, and the sum of both.
+int route_calls(const Route& op, const Kernels& kernels) {
+  const bool eager = kernels.routing == Fusion::kEager;
+  if (!is_forward(op.pass)) return eager ? 5 + 7 + 5 : 2 + 2 + 1;
+  const int choice = eager ? 10 : 1, loss = eager ? 14 : 3 + 4, order = eager ? 6 : 3;
+  constexpr int kCounts = 7;
+  return choice + loss + kCounts + kRouteCopiesToHost + order;
+}
+
 KernelChain routing_chain(const Route& op, const Kernels& kernels) {
   if (kernels.routing == Fusion::kFused) return {};
   const auto tokens = static_cast<double>(op.rows());
@@ -74,7 +88,7 @@ KernelChain routing_chain(const Route& op, const Kernels& kernels) {
   const double each = is_forward(op.pass) ? kForwardBytes : kBackwardBytes;
   KernelChain out;
   out.bytes = Bytes(static_cast<std::int64_t>(each * tokens * experts));
-  out.kernels = host_calls(Compute(op), kernels);
+  out.kernels = route_calls(op, kernels);
   if (is_forward(op.pass)) out.pieces = 2 * tokens * std::max(experts, kFewestLogits);
   out.pieces_per_multiprocessor = kLogitsPerMultiprocessor;
   return out;
@@ -112,8 +126,9 @@ KernelChain routing_chain(const Cast& op, const Kernels& kernels) {
   const std::int64_t launches = ceil_div(op.chunks, kChunksOfLaunch);
   const double full = std::min(1.0, static_cast<double>(op.chunks) / kChunksOfLaunch);
   const auto copied = static_cast<double>(memory_traffic(Compute(op)).value);
-  return {Bytes(static_cast<std::int64_t>(copied * (1 + kBeyondCopy * full))),
-          static_cast<int>(launches)};
+  return {.bytes = Bytes(static_cast<std::int64_t>(copied * (1 + kBeyondCopy * full))),
+          .kernels = static_cast<int>(launches),
+          .calls = 1};
 }
 
 // Transformer Engine's Fp8Padding and Fp8Unpadding (pytorch/module/fp8_padding.py), around the

@@ -7,6 +7,11 @@
 
 namespace plait {
 
+/// Calls of the host for the choice of experts; eager, a kernel each.
+int route_calls(const Route& op, const Kernels& kernels);
+/// Of these, copies to the host, events around them and a wait, which no graph has.
+constexpr int kRouteCopiesToHost = 4 + 2 + 1;
+
 /// The chain where kernels.routing is eager; none where it is fused.
 KernelChain routing_chain(const Route& op, const Kernels& kernels);
 KernelChain routing_chain(const Dispatch& op, const Kernels& kernels);

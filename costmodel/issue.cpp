@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <span>
 
-#include "costmodel/gradient_sums.h"
+#include "costmodel/expert_chains.h"
+#include "costmodel/launches.h"
 #include "costmodel/projections.h"
-#include "costmodel/scores.h"
-#include "costmodel/single_loss.h"
 
 namespace plait {
 namespace {
@@ -18,137 +17,10 @@ const Body* computed(const Op& op) {
 }
 
 template <class Body>
-bool is_forward(const Op& op) {
+bool is_forward_of(const Op& op) {
   const Body* body = computed<Body>(op);
   return body != nullptr && body->pass == Pass::kForward;
 }
-
-/// Kernels as Megatron-LM's layers launch them in PyTorch (megatron/model/transformer.py,
-/// fused_softmax.py, fused_bias_gelu.py and mpu/ of 2021); where that has no such layer, the plain
-/// tensor expression. The gradient of a parameter is one more: autograd adds it to the sum over the
-/// microbatches by itself.
-struct HostCalls {
-  const Kernels& kernels;
-  static constexpr int kCounts = 7, kCopiesToHost = 4 + 2 + 1;
-
-  int operator()(const MatMul& m) const {
-    const int products = as_run(m, kernels).count, sums = m.autocast ? 0 : products - 1;
-    // Product, its sum; the bias likewise. By autocast the sums are the casts'.
-    const int weight_grad = products * (m.autocast ? 1 + (m.bias ? 1 : 0) : 2 + (m.bias ? 2 : 0));
-    // Of the experts' two products the second has a bias of its own: times the gates, its sum;
-    // backward a cast, a product and a sum for the bias and for the gates, and the sum over the
-    // microbatches. Half of it for each of the two.
-    const bool biased = m.batch > 1 && kernels.expert_bias == Fusion::kEager;
-    switch (m.pass) {
-      case Pass::kForward: return products + (biased ? 1 : 0);
-      case Pass::kInputGrad: return products * (m.rescaled ? 2 : 1) + sums + (biased ? 3 : 0);
-      case Pass::kOptimizer: return 1;
-      case Pass::kWeightGrad: return weight_grad + (m.rescaled ? products : 0);
-      case Pass::kBackward: return 1 + (biased ? 3 : 0) + weight_grad;
-    }
-    return 1;
-  }
-  /// Unfused, forward: QK^T, scaled and masked softmax (score_calls), PV, and the transpose of the
-  /// context. Backward: two products for each of the two, the scale of dQ and dK, softmax, and the
-  /// concatenation of dQ, dK and dV. Dropout comes under a random state of its own, which is read
-  /// and set before and after. Fused backward has a pass before, for rowsum(dO O).
-  int operator()(const Attention& a) const {
-    const bool forward = a.pass == Pass::kForward;
-    if (a.fused) return forward ? 1 : 2;
-    const int dropout = a.dropout ? (forward ? 1 + 4 : 1) : 0;
-    return (forward ? 3 : 7) + score_calls(a, kernels.softmax) + dropout;
-  }
-  /// One kernel; backward one call and the sums of the gradients of gamma and, of LayerNorm, beta.
-  int operator()(const Norm& n) const {
-    const bool sums = n.pass == Pass::kBackward || n.pass == Pass::kWeightGrad;
-    return 1 + (sums ? (n.kind == NormKind::kLayerNorm ? 2 : 1) : 0);
-  }
-  /// Queries and keys.
-  int operator()(const HeadNorm& n) const { return 2 * (*this)(norm_of_heads(n)); }
-  /// Gated: f and the product; backward f', two products, and the concatenation of both halves.
-  int operator()(const Activation& a) const {
-    if (!a.gated) return 1;
-    return a.pass == Pass::kForward ? 2 : 4;
-  }
-  /// x cos + rotate_half(x) sin of queries and of keys: negation, concatenation, two products and a
-  /// sum of each; promoted, a cast of each.
-  int operator()(const Rope& r) const { return r.promoted ? 12 : 10; }
-  /// megatron/core/transformer/multi_latent_attention.py: queries and keys concatenated, values
-  /// copied; backward, the gradients of the halves concatenated again, and the sum over the heads.
-  int operator()(const LatentHeads&) const { return 3; }
-  /// Sigmoid and product; backward two products and the sigmoid's, and the sums of a row's gate.
-  int operator()(const Gate& g) const {
-    return g.pass == Pass::kForward ? 2 : 3 + (g.per_row ? 1 : 0);
-  }
-  /// mamba_ssm's fused layer calls its kernels from one autograd function: a convolution; those of
-  /// scan_kernels, as flash-linear-attention's does those of delta_rule_kernels; one norm, backward
-  /// also the sums of gamma's gradient.
-  int operator()(const CausalConv&) const { return 1; }
-  int operator()(const Scan& s) const { return static_cast<int>(scan_kernels(s).size()); }
-  int operator()(const DeltaRule& d) const {
-    return static_cast<int>(delta_rule_kernels(d).size());
-  }
-  int operator()(const GatedNorm& n) const { return n.pass == Pass::kForward ? 1 : 2; }
-  /// Lookup; with positions a second one, and the sum. Backward: scatter and sum of each table, and
-  /// zeros before.
-  int operator()(const Embedding& e) const {
-    if (e.pass == Pass::kForward) return e.learned_positions ? 3 : 1;
-    const int table = table_gradient_chain(e, kernels).kernels > 0 ? 3 : 2;
-    return e.learned_positions ? 2 * table : table;
-  }
-  /// The vocabulary-parallel loss, step by step. Sums: shifted logits; which targets are here
-  /// (two comparisons, or), their local index and its mask; lookup and mask; exp and sum.
-  int operator()(const CrossEntropy& c) const {
-    switch (c.step) {
-      case CrossEntropy::Step::kRowMax: return 1;
-      case CrossEntropy::Step::kSums: return 10;
-      case CrossEntropy::Step::kLoss:      // log, difference, mean
-      case CrossEntropy::Step::kGradient:  // softmax, minus one-hot, times dloss
-        return 3;
-    }
-    return 1;
-  }
-  /// Megatron-LM, megatron/core/transformer/moe/: router.py and moe_utils.py choose and balance,
-  /// token_dispatcher.py counts. Choice: top-k, softmax and its cast, two maps of tokens and
-  /// experts (zeros, scatter; zeros, cast, scatter, cast) and their sum; or one kernel. Balancing
-  /// loss: softmax, top-k, a map (4), its sum, the loss (sum, product, sum, factor), its log (2)
-  /// and its place in autograd; or 3, sum, log and autograd. Counts: of a rank's and of all ranks'
-  /// tokens, by expert and by rank (7); four copies to the host between two events and a wait.
-  /// Order: the map and the gates transposed, indices (2) and two selections; or the three kernels
-  /// of a row map. Backward the gradients of the choice (5), of the loss (7) and of the gates'
-  /// order (5), or a kernel for each of the first two, two for the loss's factor, and the sum of
-  /// both.
-  int operator()(const Route& r) const {
-    const bool eager = kernels.routing == Fusion::kEager;
-    if (r.pass != Pass::kForward) return eager ? 5 + 7 + 5 : 2 + 2 + 1;
-    const int choice = eager ? 10 : 1, loss = eager ? 14 : 3 + 4, order = eager ? 6 : 3;
-    return choice + loss + kCounts + kCopiesToHost + order;
-  }
-  /// Rows by index; padded. Of gathered tokens, the own experts' columns of the map and the gates.
-  int operator()(const Dispatch& d) const { return 2 + padding() + (d.senders > 0 ? 2 : 0); }
-  /// Product with the gates, and the sum into zeros; backward also their gradients.
-  int operator()(const Combine& c) const {
-    const int back = c.weighted ? (c.pass == Pass::kForward ? 3 : 4) : 2;
-    return back + padding();
-  }
-  /// With bias and dropout one scripted kernel; what an adapter adds is multiplied before.
-  int operator()(const Add& a) const {
-    const bool apart = a.scaled && kernels.adapters == Fusion::kEager;
-    return apart && a.pass == Pass::kForward ? 2 : 1;
-  }
-  int operator()(const BiasGrad&) const { return 2; }  // column sums, and their sum
-  int operator()(const Cast& op) const {
-    if (op.autocast) return eager_chain(op, kernels).kernels;
-    return op.nested ? 3 : 1;
-  }
-  int operator()(const Fill&) const { return 1; }
-  int operator()(const SquaredNorm&) const { return 2; }  // per block of threads, and of all
-  int operator()(const Amax&) const { return 2; }
-  int operator()(const Adam&) const { return 1; }  // multi-tensor: all parameters at once
-
- private:
-  int padding() const { return kernels.expert_padding == Fusion::kEager ? 1 : 0; }
-};
 
 // One of the products that Transformer Engine's GroupedLinear hands to cuBLASLt for each expert, in
 // C++ and so on any host alike (common/gemm/cublaslt_gemm.cu, multi_stream_cublas_gemm): 8 of them
@@ -164,8 +36,6 @@ constexpr Seconds kExpertProduct{33.4e-6};
 /// its triangle, and its complement.
 std::int64_t length_calls(const Attention& a) { return a.fused ? 3 : 4 + 7 * a.batch + 3; }
 
-int products_of(Pass pass) { return pass == Pass::kBackward ? 2 : 1; }
-
 /// Calls of the linear layer around the product. A pass enters the layer once: backward with the
 /// gradient of its input, whichever op that of its weight is in.
 double layer_calls(const MatMul& m, const Host& host) {
@@ -174,18 +44,29 @@ double layer_calls(const MatMul& m, const Host& host) {
   return enters ? host.linear_calls * (narrow ? 2 : 1) : 0;
 }
 
-/// With experts apart: a product is one for each expert, and so is what else is called for it, as
-/// each expert's weight is a parameter of its own to autograd (pytorch/module/grouped_linear.py).
-Seconds issue_time(const MatMul& m, const Host& host, const Kernels& kernels) {
-  const int calls = host_calls(m, kernels);
-  const Seconds layer = host.launch_time * layer_calls(m, host);
-  const bool at_once = host.launch_time.value == 0;
-  if (kernels.experts == Fusion::kFused || m.batch <= 1 || at_once)
-    return layer + host.launch_time * calls;
-  const int products = products_of(m.pass);
-  const Seconds each = kExpertProduct * products + host.launch_time * (calls - products);
-  return layer + each * static_cast<double>(m.batch);
-}
+/// What the host calls for an op, and how long that takes. With experts apart a product is one for
+/// each expert, and so is what else is called for it, as each expert's weight is a parameter of its
+/// own to autograd (pytorch/module/grouped_linear.py).
+class Calls : public Launches {
+ public:
+  explicit Calls(const Kernels& kernels) : kernels_(kernels) {}
+  std::int64_t count() const { return count_; }
+  Seconds time(Seconds launch) const {
+    return launch * static_cast<double>(count_ - products_of_experts_) +
+           kExpertProduct * static_cast<double>(products_of_experts_);
+  }
+  void kernel(const Compute& op, int calls) override {
+    count_ += calls;
+    const auto* product = std::get_if<MatMul>(&op);
+    if (product != nullptr && experts_apart(*product, kernels_) > 1) products_of_experts_ += calls;
+  }
+  void chain(const KernelChain& chain) override { count_ += calls_of(chain); }
+  void calls(std::int64_t count) override { count_ += count; }
+
+ private:
+  const Kernels& kernels_;
+  std::int64_t count_ = 0, products_of_experts_ = 0;
+};
 
 // A kernel of those that Transformer Engine casts experts' rows with, expert by expert in C++
 // (pytorch/csrc/extensions/cast.cpp, split_quantize): 256 tensors in 1,144 us
@@ -228,23 +109,26 @@ bool within_product(const Op& op) {
 }
 
 Seconds issue_time(const Op& op, const Host& host, const Kernels& kernels) {
+  if (std::holds_alternative<Copy>(op.body) || within_product(op)) return host.launch_time;
+  if (const auto* collective = std::get_if<Collective>(&op.body)) {
+    return host.collective_time * static_cast<double>(all_reduces_of(*collective, kernels)) +
+           host.launch_time * calls_of(sequence_chain(*collective, kernels));
+  }
   const Compute* c = std::get_if<Compute>(&op.body);
-  if (c == nullptr) {
-    const bool alone = std::holds_alternative<Copy>(op.body) || within_product(op);
-    if (alone) return host.launch_time;
-    const auto* collective = std::get_if<Collective>(&op.body);
-    const std::int64_t calls = collective == nullptr ? 1 : all_reduces_of(*collective, kernels);
-    return host.collective_time * static_cast<double>(calls);
-  }
-  if (const auto* product = std::get_if<MatMul>(c)) return issue_time(*product, host, kernels);
+  if (c == nullptr) return host.collective_time;  // sent or received
+  const auto* route = std::get_if<Route>(c);
+  if (route != nullptr && host.routing_graph)
+    return host.launch_time * (1 + (is_forward(route->pass) ? kRouteCopiesToHost : 0));
+  if (host.launch_time.value == 0) return {};
+  Calls calls(kernels);
+  launch(*c, kernels, calls);
+  Seconds time = calls.time(host.launch_time);
+  if (const auto* product = std::get_if<MatMul>(c))
+    time += host.launch_time * layer_calls(*product, host);
   const auto* attention = std::get_if<Attention>(c);
-  if (attention != nullptr && attention->pass == Pass::kForward && host.waits_for_lengths) {
-    return host.launch_time *
-           static_cast<double>(host_calls(*c, kernels) + length_calls(*attention));
-  }
-  const Route* route = std::get_if<Route>(c);
-  if (route == nullptr || !host.routing_graph) return host.launch_time * host_calls(*c, kernels);
-  return host.launch_time * (1 + (route->pass == Pass::kForward ? HostCalls::kCopiesToHost : 0));
+  if (attention != nullptr && is_forward(attention->pass) && host.waits_for_lengths)
+    time += host.launch_time * static_cast<double>(length_calls(*attention));
+  return time;
 }
 
 bool takes_gathered_tokens(const Op& op) {
@@ -257,15 +141,17 @@ bool takes_gathered_tokens(const Op& op) {
 /// (MoEAllGatherTokenDispatcher).
 bool tells_tokens(const Block& block, std::size_t at) {
   const auto behind = std::span(block.ops).subspan(at + 1);
-  if (is_forward<Route>(block.ops[at])) return std::ranges::none_of(behind, takes_gathered_tokens);
+  if (is_forward_of<Route>(block.ops[at]))
+    return std::ranges::none_of(behind, takes_gathered_tokens);
   return !behind.empty() && takes_gathered_tokens(behind.front());
 }
 
 }  // namespace
 
-int host_calls(const Compute& op, const Kernels& kernels) {
-  if (is_done_elsewhere(op, kernels)) return 0;
-  return std::visit(HostCalls{kernels}, op);
+std::int64_t host_calls(const Compute& op, const Kernels& kernels) {
+  Calls calls(kernels);
+  launch(op, kernels, calls);
+  return calls.count();
 }
 
 std::vector<Seconds> issue_times(const Block& block, const Host& host, const Kernels& kernels) {
@@ -292,7 +178,7 @@ HostWait wait_after(const Block& block, std::size_t op_of_block, const Host& hos
   if (is_message(op)) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;
   const bool tells = (host.waits_for_routing && tells_tokens(block, op_of_block)) ||
                      (host.waits_for_lengths && op_of_block + 1 < block.ops.size() &&
-                      is_forward<Attention>(block.ops[op_of_block + 1]));
+                      is_forward_of<Attention>(block.ops[op_of_block + 1]));
   return tells ? HostWait::kOp : HostWait::kNot;
 }
 

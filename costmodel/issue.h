@@ -1,7 +1,7 @@
 #pragma once
 // What the host has to do before a device can: Python, the framework's dispatch and autograd, and
 // the launch. Counted in calls that take about as long as launching one kernel; how many an op is
-// in an eager framework follows from its body (docs/models/issue.md).
+// follows from the kernels that it is run as (launches.h, docs/models/issue.md).
 
 #include <vector>
 
@@ -11,8 +11,8 @@
 
 namespace plait {
 
-/// Kernels that an eager framework launches for the op, and calls that cost the host as much.
-int host_calls(const Compute& op, const Kernels& kernels = {});
+/// Kernels that a framework launches for the op, and calls that cost the host as much.
+std::int64_t host_calls(const Compute& op, const Kernels& kernels = {});
 
 /// What checkpointing a piece of the network costs the host besides its ops, once per pass:
 /// forward reads the random states of CPU and GPU, backward reads them, sets them twice, and enters

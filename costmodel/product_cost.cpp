@@ -1,14 +1,11 @@
 #include "costmodel/product_cost.h"
 
 #include "costmodel/block_scales.h"
-#include "costmodel/chain_cost.h"
 #include "costmodel/efficiency.h"
-#include "costmodel/gradient_sums.h"
 #include "costmodel/kernels.h"
+#include "costmodel/launches.h"
 #include "costmodel/power_limit.h"
-#include "costmodel/projections.h"
 #include "costmodel/served_experts.h"
-#include "costmodel/torch_rows.h"
 
 namespace plait {
 namespace {
@@ -39,42 +36,18 @@ double promoted_sums(const MatMul& op, const Device& device, const Kernels& kern
 Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, double slowdown) {
   if (op.served && served_experts(op, device) != nullptr)
     return served_experts_cost(op, device, slowdown);
-  if (kernels.experts == Fusion::kFused || op.batch <= 1) return gemm_cost(op, device, slowdown);
-  const auto experts = static_cast<double>(op.batch);
+  const std::int64_t experts = experts_apart(op, kernels);
+  if (experts == 1) return gemm_cost(op, device, slowdown);
   op.batch = 1;
-  return experts * gemm_cost(op, device, slowdown);
-}
-
-Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
-  const double slowdown = between_other_kernels(device) * products_slowed_by_power(device) *
-                          promoted_sums(op, device, kernels);
-  const KernelChain sum = gradient_sum_chain(op, kernels);
-  MatMul alone = op;
-  if (sum.kernels > 0) {
-    alone.accumulate = false;
-    alone.out = written_alone(op);
-  }
-  return experts_cost(alone, device, kernels, slowdown) + chain_cost(rescale_chain(alone), device) +
-         chain_cost(sum, device);
-}
-
-/// Of a weight's gradient with a bias, which the product does not sum: dy[k, m].
-Cost bias_gradient_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
-  const bool here = op.bias && !is_forward(op.pass) && op.pass != Pass::kInputGrad;
-  if (!here) return {};
-  return torch_rows_cost(BiasGrad{op.k, op.m, op.in}, device, kernels).value_or(Cost());
+  return static_cast<double>(experts) * gemm_cost(op, device, slowdown);
 }
 
 }  // namespace
 
 Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
-  const Products products = as_run(op, kernels);
-  Cost cost = chain_cost(input_sum_chain(op, kernels), device);
-  for (int i = 0; i < products.count; ++i) {
-    const MatMul& one = products.each[static_cast<std::size_t>(i)];
-    cost = cost + one_product_cost(one, device, kernels) + bias_gradient_cost(one, device, kernels);
-  }
-  return cost;
+  const double slowdown = between_other_kernels(device) * products_slowed_by_power(device) *
+                          promoted_sums(op, device, kernels);
+  return experts_cost(op, device, kernels, slowdown);
 }
 
 }  // namespace plait

@@ -1,7 +1,6 @@
 #pragma once
-// How long a product of a plan takes with all that a framework runs for it: its parts and their
-// sums (projections.h), the sum of a gradient with earlier ones (gradient_sums.h), and what stands
-// between a product by itself, of which constants are (gemm.cpp), and one in a step.
+// How long a product that a framework runs (launches.h) takes: what stands between one by itself,
+// of which constants are (gemm.cpp), and one in a step.
 
 #include "costmodel/cost.h"
 #include "model/kernels.h"

@@ -77,10 +77,12 @@ double mask_bytes(const Attention& op, bool in_fp32) {
 // the copy: the scores are cast and scaled before, and the probabilities cast back
 // (megatron/model/fused_softmax.py of 2021, where query-key layer scaling is on by default).
 PerScore eager(const Attention& op, bool in_fp32) {
-  const double e = score_size(op), mask = mask_bytes(op, in_fp32);
-  const PerScore softmax = {(is_backward(op) ? 3 : 2) * eager_size(op, in_fp32) + mask, 1};
-  if (in_fp32) return softmax + PerScore{2 * (e + kFp32) + 2 * kFp32, 3} + dropout(op);
-  return softmax + PerScore{is_backward(op) ? 0 : mask, 0} + dropout(op);
+  const double e = score_size(op);
+  const PerScore mask = {mask_bytes(op, in_fp32), op.causal ? 1 : 0};
+  const PerScore softmax = {(is_backward(op) ? 3 : 2) * eager_size(op, in_fp32), 1};
+  const PerScore both = softmax + mask + dropout(op);
+  if (in_fp32) return both + PerScore{2 * (e + kFp32) + 2 * kFp32, 3};
+  return is_backward(op) ? both : both + mask;
 }
 
 // The mask is broadcast over heads, so that its kernel takes one score at a time.
@@ -113,8 +115,14 @@ Seconds behind_memory(const Attention& op, bool in_fp32, const Device& device) {
   return std::max(taken - memory, Seconds());
 }
 
-Cost moved(const Attention& op, PerScore each, const Device& device) {
-  return stream_cost(of_each(op, each.bytes), each.kernels, StreamKind::kSoftmax, device);
+PerScore kernels_of(const Attention& op, const SoftmaxRun& run) {
+  switch (run.kernel) {
+    case SoftmaxKernel::kFused: return fused(op);
+    case SoftmaxKernel::kMegatron: return megatron(op);
+    case SoftmaxKernel::kOneFlow: return oneflow(op);
+    case SoftmaxKernel::kEager: return eager(op, run.in_fp32);
+  }
+  return {};
 }
 
 }  // namespace
@@ -126,13 +134,9 @@ SoftmaxRun softmax_run(const Attention& op, SoftmaxKernel asked) {
 
 Cost scores_cost(const Attention& op, SoftmaxKernel asked, const Device& device) {
   const SoftmaxRun run = softmax_run(op, asked);
-  switch (run.kernel) {
-    case SoftmaxKernel::kFused: return moved(op, fused(op), device);
-    case SoftmaxKernel::kMegatron: return moved(op, megatron(op), device);
-    case SoftmaxKernel::kOneFlow: return moved(op, oneflow(op), device);
-    case SoftmaxKernel::kEager: break;
-  }
-  Cost cost = moved(op, eager(op, run.in_fp32), device);
+  const PerScore each = kernels_of(op, run);
+  Cost cost = stream_cost(of_each(op, each.bytes), each.kernels, StreamKind::kSoftmax, device);
+  if (run.kernel != SoftmaxKernel::kEager) return cost;
   cost.share[kPeakFlops] +=
       behind_memory(op, run.in_fp32, device) + index_wait(filled_in(op, run.in_fp32), device);
   return cost;
@@ -147,9 +151,8 @@ Bytes scores_beside(const Attention& op, SoftmaxKernel asked) {
   return of_each(op, run.kernel == SoftmaxKernel::kEager && is_backward(op) ? 2 * e : e);
 }
 
-// A kernel; or cast, scale, mask, softmax and cast.
-int score_calls(const Attention& op, SoftmaxKernel asked) {
-  return softmax_run(op, asked).in_fp32 ? 5 : 1;
+int score_kernels(const Attention& op, SoftmaxKernel asked) {
+  return kernels_of(op, softmax_run(op, asked)).kernels;
 }
 
 }  // namespace plait

@@ -25,7 +25,7 @@ Cost scores_cost(const Attention& op, SoftmaxKernel asked, const Device& device)
 /// Matrices of scores that an op has beside its probabilities and their gradients.
 Bytes scores_beside(const Attention& op, SoftmaxKernel asked);
 
-/// Calls by the host, without those of dropout.
-int score_calls(const Attention& op, SoftmaxKernel asked);
+/// How many kernels, those of dropout with them.
+int score_kernels(const Attention& op, SoftmaxKernel asked);
 
 }  // namespace plait
