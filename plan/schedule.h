@@ -127,9 +127,11 @@ struct PieceMap {
 };
 
 /// The first piece and the last one, with embedding and head, are on one stage.
-inline bool ends_meet(const Strategy& s) {
-  const PieceMap pieces(s.pipeline.schedule, s.mesh[Axis::kPp], s.pipeline.chunks);
+inline bool ends_meet(const PieceMap& pieces) {
   return pieces.both_ways() || pieces.stage_of(pieces.count() - 1) == 0;
+}
+inline bool ends_meet(const Strategy& s) {
+  return ends_meet(PieceMap(s.pipeline.schedule, s.mesh[Axis::kPp], s.pipeline.chunks));
 }
 /// Every stage has a copy of what the one as far from the other end has.
 inline bool both_ways(const Strategy& s) {

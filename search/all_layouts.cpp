@@ -1,7 +1,9 @@
 // The layouts of a space, without those that cannot divide: the sizes of the mesh first, then how
 // training state is shared among replicas, and everything else.
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "core/parallel.h"
 #include "plan/schedule.h"
@@ -99,11 +101,19 @@ class Cuts {
   std::vector<Layout> out_;
 };
 
+/// Where the embedding that is also the head has a copy on another stage, gradients are in both.
+bool has_two_tied(const SpaceOf& of, const Layout& cut) {
+  return cut.pp > 1 && of.model.tied_embeddings && !of.workload.lora.any();
+}
+bool ends_meet(const Layout& l) { return ends_meet(PieceMap(l.schedule, l.pp, l.chunks)); }
+
 /// How the replicas of a cut may share the state of training: over which ranks, what of it, and
-/// when they gather it. Layouts with that, and nothing else.
+/// when they gather it. Layouts with that, and nothing else. `two_tied`: where first and last piece
+/// are on different stages.
 class Sharings {
  public:
-  Sharings(const SpaceOf& of, const Layout& cut) : of_(of), space_(of.space), layout_(cut) {}
+  Sharings(const SpaceOf& of, const Layout& cut, bool two_tied)
+      : of_(of), space_(of.space), layout_(cut), two_tied_(two_tied) {}
 
   std::vector<Layout> run() {
     const std::int64_t ranks = layout_.dp;
@@ -128,8 +138,7 @@ class Sharings {
       if (of_.strategy.zero_plus_plus.any() && zero != 3) continue;        // S028
       if (two_shards && (layout_.dp == 1 || layout_.fsdp == 1)) continue;  // S029
       if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard && !fetches) continue;
-      const bool tied = of_.model.tied_embeddings && !of_.workload.lora.any();
-      if (zero >= 2 && layout_.pp > 1 && tied) continue;  // S025
+      if (zero >= 2 && two_tied_) continue;  // S025
       const bool on_dp = layout_.fsdp == 1 && layout_.dp > 1;
       const bool on_fsdp = layout_.fsdp > 1 && layout_.dp == 1;
       // The same ranks, sharded over the axis of the other name.
@@ -168,6 +177,7 @@ class Sharings {
   const SpaceOf& of_;
   const Space& space_;
   Layout layout_;
+  bool two_tied_;
   std::vector<Layout> out_;
 };
 
@@ -229,7 +239,8 @@ class Shapes {
   /// Every schedule is 1F1B then, but for GPipe, which is tried where somebody asks for it, and of
   /// one microbatch 1F1B too.
   void without_pipeline(std::int64_t microbatches) {
-    const std::vector<Schedule>& asked = space_.schedule;
+    const std::vector<Schedule> asked =
+        space_.framework_schedules ? std::vector<Schedule>() : space_.schedule;
     const auto is_gpipe = [](Schedule s) { return s == Schedule::kGpipe; };
     const bool gpipe =
         asked.empty() ? is_gpipe(of_.base.schedule) : allows(asked, Schedule::kGpipe);
@@ -272,20 +283,28 @@ class Shapes {
     }
     recomputed_layers((of_.model.layers + count - 1) / count);
   }
+  /// Fewer than the `most` layers of the largest piece, of which to recompute as many.
+  std::vector<std::int64_t> some_layers(std::int64_t most) const {
+    std::vector<std::int64_t> out = space_.recompute_layers;
+    const std::int64_t fewest = out.empty() ? 1 : 0;
+    if (out.empty()) out = {most / 4, most / 2, most - most / 4};
+    std::erase_if(out, [&](std::int64_t n) { return n < fewest || n >= most; });
+    std::ranges::sort(out);
+    const auto twice = std::ranges::unique(out);
+    out.erase(twice.begin(), twice.end());
+    return out;
+  }
   /// `most`: layers of the largest piece.
   void recomputed_layers(std::int64_t most) {
     layout_.recompute_layers = -1;
     const bool some = layout_.recompute == Recompute::kFull;
-    if (!some || allows(space_.recompute_layers, std::int64_t{-1})) out_.push_back(layout_);
+    const auto is_all = [most](std::int64_t n) { return n < 0 || n >= most; };
+    const std::vector<std::int64_t>& asked = space_.recompute_layers;
+    if (!some || asked.empty() || std::ranges::any_of(asked, is_all)) out_.push_back(layout_);
     if (!some) return;
-    const std::vector<std::int64_t> quarters = {most / 4, most / 2, most - most / 4};
-    std::int64_t before = 0;
-    for (const std::int64_t n :
-         space_.recompute_layers.empty() ? quarters : space_.recompute_layers) {
-      if (n <= before || n >= most) continue;
+    for (const std::int64_t n : some_layers(most)) {
       layout_.recompute_layers = static_cast<std::int16_t>(n);
       out_.push_back(layout_);
-      before = n;
     }
     layout_.recompute_layers = -1;
   }
@@ -296,11 +315,24 @@ class Shapes {
   std::vector<Layout> out_;
 };
 
+/// Of a cut or a part of one: each of its shapes with each of its sharings.
 struct LayoutsOfCut {
   std::vector<Layout> sharings, shapes;
   std::size_t begin = 0;  // of theirs among all
   std::size_t count() const { return sharings.size() * shapes.size(); }
 };
+/// Where it matters to sharings whether a shape has both ends on one stage, such shapes apart.
+std::vector<LayoutsOfCut> layouts_of(const SpaceOf& of, const Layout& cut) {
+  std::vector<Layout> shapes = Shapes(of, cut).run();
+  if (!has_two_tied(of, cut)) return {{Sharings(of, cut, false).run(), std::move(shapes)}};
+  std::vector<Layout> met;
+  std::ranges::copy_if(shapes, std::back_inserter(met),
+                       [](const Layout& l) { return ends_meet(l); });
+  std::erase_if(shapes, [](const Layout& l) { return ends_meet(l); });
+  return {{Sharings(of, cut, true).run(), std::move(shapes)},
+          {Sharings(of, cut, false).run(), std::move(met)}};
+}
+
 /// Layouts that a thread writes at a time, about.
 constexpr std::size_t kWrittenAtOnce = 16384;
 
@@ -333,14 +365,18 @@ std::vector<ShapesOfCut> pieces_to_write(const std::vector<LayoutsOfCut>& cuts) 
 
 Layouts all_layouts(const SpaceOf& of, int threads) {
   const std::vector<Layout> cuts = Cuts(of).run();
-  std::vector<LayoutsOfCut> of_cut(cuts.size());
-  in_parallel(cuts.size(), threads, [&](std::size_t i) {
-    of_cut[i] = {Sharings(of, cuts[i]).run(), Shapes(of, cuts[i]).run()};
-  });
+  std::vector<std::vector<LayoutsOfCut>> of_cut(cuts.size());
+  in_parallel(cuts.size(), threads, [&](std::size_t i) { of_cut[i] = layouts_of(of, cuts[i]); });
+  std::vector<LayoutsOfCut> parts;
   std::size_t n = 0;
-  for (LayoutsOfCut& cut : of_cut) cut.begin = n, n += cut.count();
+  for (std::vector<LayoutsOfCut>& cut : of_cut) {
+    for (LayoutsOfCut& part : cut) {
+      part.begin = n, n += part.count();
+      parts.push_back(std::move(part));
+    }
+  }
   Layouts out(n);
-  const std::vector<ShapesOfCut> pieces = pieces_to_write(of_cut);
+  const std::vector<ShapesOfCut> pieces = pieces_to_write(parts);
   in_parallel(pieces.size(), threads, [&](std::size_t i) { pieces[i].write(out); });
   return out;
 }

@@ -219,6 +219,7 @@ const Knob& knob_of(const std::string& path) {
 void limit_to(const std::vector<FrameworkOffer>& offers, const Scenario& s, Space& space) {
   for (const FrameworkOffer& offer : offers) {
     read_values(knob_of(offer.path), {offer.path, {}, false, true, offer.values}, space);
+    space.framework_schedules |= offer.path == "strategy.pipeline.schedule";
     if (offer.path != "strategy.recompute.kind") continue;
     std::erase_if(space.recompute,
                   [&s](Recompute r) { return !recomputes(r, s.model, s.workload, s.strategy); });

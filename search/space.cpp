@@ -43,6 +43,7 @@ std::string text_of(const Space& s) {
   add("micro_batch", s.micro_batch), add("chunks", s.chunks), add("zero_stage", s.zero_stage);
   add("zero_follows_fsdp", std::vector<bool>{s.zero_follows_fsdp});
   add("recompute_layers", s.recompute_layers), add("schedule", s.schedule);
+  add("framework_schedules", std::vector<bool>{s.framework_schedules});
   add("recompute", s.recompute), add("sequence_parallel", s.sequence_parallel);
   add("reshard", s.reshard), add("prefetch", s.prefetch);
   add("keep_weight_shard", s.keep_weight_shard);

@@ -21,6 +21,7 @@ struct Space {
   std::vector<std::int64_t>
       recompute_layers;  // -1: all; empty: also a half and quarters of a piece
   std::vector<Schedule> schedule;
+  bool framework_schedules = false;  // they are what a framework has, and nobody's wish
   std::vector<Recompute> recompute;
   std::vector<bool> sequence_parallel, reshard;
   // Of gathered weights; empty: as in `SpaceOf::base`.

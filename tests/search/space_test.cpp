@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "tests/search/cases.h"
 
@@ -73,6 +75,8 @@ TEST(Space, GpipeOfOneStageIsTriedWhereItIsAskedFor) {
   EXPECT_EQ(schedules(space), std::set{Schedule::kGpipe});
   space.schedule = {Schedule::kGpipe, Schedule::kZbH1};
   EXPECT_EQ(schedules(space), (std::set{Schedule::kGpipe, Schedule::k1f1b}));
+  space.framework_schedules = true;  // nobody asks for what a framework has
+  EXPECT_EQ(schedules(space), std::set{Schedule::k1f1b});
   space.schedule.clear(), s.strategy.pipeline.schedule = Schedule::kGpipe;
   EXPECT_EQ(schedules(space), (std::set{Schedule::kGpipe, Schedule::k1f1b}));
 }
@@ -249,6 +253,40 @@ TEST(Space, LayoutsOfHybridsCanBePlanned) {
   // tp divides groups of heads, and no sequence is divided.
   for (const Layout& l : layouts_of(s)) EXPECT_TRUE(6 % l.tp == 0 && l.cp == 1) << text_of(l);
 }
+// Its gradients are in two places only where the ends of the pipeline are.
+TEST(Space, ATiedMatrixIsShardedWhereItIsOnOneStage) {
+  Scenario s = one_node();
+  s.model.tied_embeddings = true;
+  Space space;
+  space.schedule = {Schedule::k1f1b, Schedule::kZbV};
+  space.pp = {2}, space.tp = {1}, space.cp = {1}, space.micro_batch = {1};
+  std::set<std::pair<Schedule, int>> found;
+  for (const Layout& l : layouts_of(s, space)) {
+    found.emplace(l.schedule, l.zero_stage);
+    EXPECT_TRUE(evaluate(s, {}, l, kNoLimit).has_value()) << text_of(l);
+  }
+  EXPECT_TRUE(found.contains({Schedule::kZbV, 2}) && found.contains({Schedule::kZbV, 3}));
+  EXPECT_TRUE(found.contains({Schedule::k1f1b, 1}));
+  EXPECT_FALSE(found.contains({Schedule::k1f1b, 2}) || found.contains({Schedule::k1f1b, 3}));
+}
+
+// Whatever their order; more than a piece has are all.
+TEST(Space, NumbersOfRecomputedLayersAreThoseThatAreAskedFor) {
+  Scenario s = one_node();
+  s.model.layers = 4;
+  const auto numbers = [&s](std::vector<std::int64_t> asked) {
+    Space space;
+    space.recompute = {Recompute::kFull}, space.recompute_layers = std::move(asked);
+    space.pp = space.tp = space.cp = space.micro_batch = {1}, space.zero_stage = {1};
+    std::vector<int> out;
+    for (const Layout& l : layouts_of(s, space)) out.push_back(l.recompute_layers);
+    return out;
+  };
+  EXPECT_EQ(numbers({3, 1, 3}), (std::vector{1, 3}));
+  EXPECT_EQ(numbers({0, 2}), (std::vector{0, 2}));
+  EXPECT_EQ(numbers({9, 2, -1}), (std::vector{-1, 2}));
+}
+
 TEST(Space, LayoutsWithAdaptersCanBePlanned) {
   Scenario s = one_node();
   s.workload.lora.rank = 4;
