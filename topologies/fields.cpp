@@ -153,8 +153,9 @@ const Table<NodeSpec>& node_table() {
                 "Through a PCIe switch."),
           field("socket_latency", &NodeSpec::socket_latency, latency(),
                 "Through a CPU's root complex."),
-          field("socket_bandwidth", &NodeSpec::socket_bandwidth, bandwidth_or_none(),
-                "Between neighbouring sockets, per direction."),
+          field(
+              "socket_bandwidth", &NodeSpec::socket_bandwidth, bandwidth_or_none(),
+              "What traffic between devices achieves between neighbouring sockets, per direction."),
           field("socket_link_latency", &NodeSpec::socket_link_latency, latency(),
                 "Of the link between neighbouring sockets."),
           field("nics", &NodeSpec::nics, count(0, 4096),

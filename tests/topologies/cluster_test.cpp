@@ -71,7 +71,7 @@ TEST(DgxV100, OthersCrossTheSockets) {
   const Path p = route(make_cluster({.preset = "dgx-v100"}), 0, 5);
   EXPECT_EQ(p.link, LinkClass::kPcie);
   EXPECT_EQ(p.hops, 5);  // switch, socket, socket, switch, device
-  EXPECT_EQ(p.bandwidth, find_node("dgx-v100").socket_bandwidth);
+  EXPECT_EQ(p.bandwidth, find_node("dgx-v100").socket_bandwidth / kPcieShare);
 }
 
 TEST(PcieBox, PeersUnderOneSwitchTurnThere) {
@@ -79,7 +79,7 @@ TEST(PcieBox, PeersUnderOneSwitchTurnThere) {
   EXPECT_EQ(route(c, 0, 3).hops, 2);
   EXPECT_EQ(route(c, 0, 3).bandwidth, find_device("l40s").pcie_bandwidth);
   EXPECT_EQ(route(c, 3, 4).hops, 5);
-  EXPECT_EQ(route(c, 3, 4).bandwidth, find_node("pcie-8").socket_bandwidth);
+  EXPECT_EQ(route(c, 3, 4).bandwidth, find_node("pcie-8").socket_bandwidth / kPcieShare);
 }
 
 TEST(PcieBox, ADeviceIsAsFastAsItsSlot) {

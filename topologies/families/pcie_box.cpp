@@ -32,13 +32,15 @@ BytesPerSecond slot_of(const NodeSpec& node, const Device& device) {
   return std::min(node.pcie_bandwidth, device.pcie_bandwidth);
 }
 
+/// What is between sockets is told by what traffic achieves there, as NCCL counts it; links have a
+/// rate, of which traffic gets a share.
 std::vector<VertexId> add_sockets(LinkGraph& g, const NodeSpec& node) {
   std::vector<VertexId> sockets;
   for (std::int64_t i = 0; i < node.sockets; ++i) {
     sockets.push_back(boost::add_vertex({VertexKind::kHost, i, node.socket_latency}, g));
     if (i > 0) {
       add_link(g, sockets[sockets.size() - 2], sockets.back(), LinkClass::kPcie,
-               node.socket_bandwidth, node.socket_link_latency);
+               node.socket_bandwidth / kPcieShare, node.socket_link_latency);
     }
   }
   return sockets;
