@@ -188,7 +188,7 @@ std::string topology_dot(const Machine& machine, const std::string& name) {
   for (VertexId v = 0; v < boost::num_vertices(g); ++v) {
     for (auto [e, end] = boost::out_edges(v, g); e != end; ++e) {
       const VertexId to = boost::target(*e, g);
-      if (v > to) continue;
+      if (v > to && boost::edge(to, v, g).second) continue;
       out += fmt::format("  v{} -- v{} [class=\"{}\", label=\"{}\"];\n", v, to, name_of(g[*e].link),
                          to_text(g[*e].bandwidth));
     }

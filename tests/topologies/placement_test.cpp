@@ -141,6 +141,35 @@ TEST(Placement, GroupsThatCrossTheSameLinkOfANodeDivideIt) {
   EXPECT_EQ(place_group(c, every(1, 2, 2)).intra.bandwidth, find_device("l40s").pcie_bandwidth);
 }
 
+/// Cards that send through the host, four behind each PCIe switch, with a NIC each on `nodes`
+/// nodes.
+Cluster through_host(std::int64_t nodes) {
+  Device card = find_device("l40s");
+  card.peer_access = false;
+  NodeSpec node = find_node("pcie-8");
+  node.nics = 8;
+  return make_cluster({.nodes = nodes, .fabric = "ndr400", .device = card, .own_node = node});
+}
+
+TEST(Placement, CardsThatSendThroughTheHostShareTheUplinkOfTheirSwitch) {
+  const Cluster c = through_host(1);
+  const double up = find_node("pcie-8").pcie_bandwidth.value;
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 4)).intra_alone.bandwidth.value, up / 4);
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 2)).intra_alone.bandwidth.value, up / 2);
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 2)).intra.bandwidth.value, up / 4);  // beside a pair
+  // Of each four that exchange data with all eight every one sends all that it has up.
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 8)).intra_exchange.bandwidth.value, up / 4);
+}
+
+// To its NIC each of the four sends up and down again, and so does the NIC what it receives.
+TEST(Placement, WhatGoesThroughTheHostToTheNicsCrossesTheUplinkTwice) {
+  const Cluster c = through_host(2);
+  const double up = find_node("pcie-8").pcie_bandwidth.value;
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 16)).inter.bandwidth.value, up / (4 * 2));
+  EXPECT_DOUBLE_EQ(place_group(c, every(8, 2)).inter.bandwidth.value, up / (4 * 2));
+  EXPECT_DOUBLE_EQ(place_group(c, every(8, 2)).inter_alone.bandwidth.value, up / 2);
+}
+
 TEST(Placement, OversubscriptionBindsGroupsWithFewNodesInEachPod) {
   // Pods of 4 nodes, leafs 4 : 1, NICs of B. Groups with k nodes in each of 2 pods: 4 / k of them
   // share the one cable's worth of bandwidth up, so each has B * k / 4.
