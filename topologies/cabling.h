@@ -76,10 +76,16 @@ class Cabling {
   virtual std::int64_t run() const { return 1; }
   virtual Shares shares(const Senders& senders, Towards towards) const = 0;
 
+  /// Ways that are equally good are dealt to the pairs of ports in turn: this modulo their number.
+  std::int64_t turn(std::int64_t from, std::int64_t to) const {
+    return from / nics_ + to / nics_ + from % nics_;
+  }
+
  protected:
-  /// Of the group alone, its flows counted on each cable between switches. An exchange among more
-  /// than 64 nodes is not: `all`, which is less.
-  BytesPerSecond counted_alone(const Senders& senders, Towards towards, BytesPerSecond all) const;
+  /// `all`, and what the group has alone, where its flows are counted on each cable between
+  /// switches: with all flows of its nodes no more than that, as with its own. An exchange among
+  /// more than 64 nodes is not counted and has `all` alone too.
+  Shares counted(const Senders& senders, Towards towards, BytesPerSecond all) const;
   Cable port_cable(std::int64_t port, std::int64_t to) const {
     return {port, ports() + to, fabric_.bandwidth,
             fabric_.cable_latency + (fabric_.nic_latency + fabric_.switch_latency) * 0.5};
@@ -92,6 +98,11 @@ class Cabling {
 
   Fabric fabric_;
   std::int64_t nodes_, nics_;
+
+ private:
+  /// The least that is left to one of `flows` of each node, which its NICs from `first` on send.
+  BytesPerSecond count(const Senders& senders, Towards towards, std::int64_t flows,
+                       std::int64_t first) const;
 };
 
 /// The fabric of `nodes` nodes with `nics` NICs each.

@@ -103,7 +103,8 @@ class Dragonfly : public Cabling {
     return fabric_.nodes_per_pod * (groups_.n > 1 ? routers_.n : 1);
   }
 
-  /// When all nodes send as far as those of the group: the cables of one distance carry alike. Of
+  /// When all nodes send as far as those of the group: the cables of one distance carry alike, if
+  /// other groups begin at every router; no more than the group's nodes have without them. Of
   /// the group's flows, f reach delta groups on: every group then sends f of its flows over m
   /// cables, and each router its own part of them over its cables to the routers that these are on.
   /// In an exchange all distances come together, over all cables inside of a group.
@@ -126,8 +127,7 @@ class Dragonfly : public Cabling {
     }
     const bool together = towards == Towards::kAll;
     load = std::max(load, (together ? local + through : std::max(local, through)) / lanes);
-    const BytesPerSecond all = fabric_.bandwidth / load;
-    return {all, counted_alone(senders, towards, all)};
+    return counted(senders, towards, fabric_.bandwidth / load);
   }
 
  private:

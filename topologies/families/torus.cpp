@@ -82,14 +82,14 @@ class Torus : public Cabling {
   std::int64_t period() const override { return stride_[0] * fabric_.nodes_per_pod; }
 
   /// When all nodes send as far in the same directions as those of the group, the links along a
-  /// dimension and direction carry alike: (flows of a switch) * (mean steps that way).
+  /// dimension and direction carry alike, (flows of a switch) * (mean steps that way), if other
+  /// groups begin at every switch; no more than the group's nodes have without them.
   Shares shares(const Senders& senders, Towards towards) const override {
     const double mean = std::ranges::max(towards == Towards::kNext ? steps_of_ring(senders.nodes)
                                                                    : steps_to_all(senders.nodes));
     const BytesPerSecond link = fabric_.bandwidth * static_cast<double>(fabric_.parallel_cables);
     const auto everyone = static_cast<double>(fabric_.nodes_per_pod * senders.all) * mean;
-    const BytesPerSecond all = link / std::max(1.0, everyone);
-    return {all, counted_alone(senders, towards, all)};
+    return counted(senders, towards, link / std::max(1.0, everyone));
   }
 
  private:
