@@ -37,6 +37,17 @@ void IslandLoads::add_exchange(const std::vector<std::int64_t>& devices) {
   }
 }
 
+Link IslandLoads::narrowest() const {
+  Link out;
+  out.bandwidth = BytesPerSecond(std::numeric_limits<double>::infinity());
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    if (flows_[l] == 0) continue;
+    const BytesPerSecond left = links_[l].bandwidth / flows_[l];
+    if (left < out.bandwidth) out = links_[l], out.bandwidth = left;
+  }
+  return out;
+}
+
 std::vector<std::uint32_t> IslandLoads::ways_to_nic(std::int64_t device) const {
   std::vector<std::uint32_t> out;
   routes_.walk_out(device, routes_.nic_of(device), out);

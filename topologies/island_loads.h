@@ -19,6 +19,8 @@ class IslandLoads {
   void add_ring(const std::vector<std::int64_t>& devices);
   /// From each of these devices to all others alike.
   void add_exchange(const std::vector<std::int64_t>& devices);
+  /// The link that leaves least to a device's flow, with what it leaves.
+  Link narrowest() const;
   /// From a device to the NIC that serves it, and from that to the device.
   void add_to_nic(std::int64_t device);
   /// What a device has of the link where it has least on these ways.

@@ -34,6 +34,24 @@ TEST(Carried, CardsThatSendThroughTheHostShareTheUplinkInBothNetworks) {
   }
 }
 
+// Of a hybrid cube mesh's pairs 24 have no NVLink. Another GPU passes on what they send, so some
+// links carry three flows in each seven, and none of these data are on PCIe.
+TEST(Carried, WhatHasNoNvlinkIsPassedOnInBothNetworks) {
+  const Cluster c = make_cluster({.preset = "dgx-v100"});
+  for (const DeviceGroup& group : {first_devices(8), first_devices(6), DeviceGroup{0, 1, 4, 5}}) {
+    const GroupPlacement place = place_group(c, group);
+    EXPECT_EQ(place.intra_exchange.link, LinkClass::kNvlink);
+    EXPECT_DOUBLE_EQ(seconds_per_byte(c, {group}, CollectiveKind::kAllToAll),
+                     at_rate(std::ssize(group), place.intra_exchange_alone.bandwidth));
+    for (const Connection& to :
+         connections_of(Algorithm::kRing, CollectiveKind::kAllToAll, {}, group, c)) {
+      EXPECT_EQ(route(c, to.from, to.to).hops, 1);
+    }
+  }
+  // Two alone have nobody between them.
+  EXPECT_EQ(place_group(c, DeviceGroup{0, 5}).intra_exchange.link, LinkClass::kPcie);
+}
+
 /// A small dragonfly of nodes with two GPUs and two NICs.
 Cluster any_dragonfly() {
   NodeSpec node = find_node("hgx-h100");
