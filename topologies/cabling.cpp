@@ -1,9 +1,21 @@
 #include "topologies/cabling.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
 namespace plait {
+
+std::string Cabling::in_words() const {
+  std::string out = shape();
+  for (const Ports& p : ports_needed()) {
+    if (p.needed <= fabric_.switch_ports) continue;
+    out += fmt::format("; {} would need {} ports, and a switch has {}", p.switches, p.needed,
+                       fabric_.switch_ports);
+  }
+  return out;
+}
 
 BytesPerSecond Cabling::count(const Senders& senders, Towards towards, std::int64_t flows,
                               std::int64_t first) const {

@@ -184,6 +184,8 @@ const Table<Fabric>& fabric_table() {
           field("cable_latency", &Fabric::cable_latency, latency(), "Of one cable."),
           field("nodes_per_pod", &Fabric::nodes_per_pod, count(1, 1'000'000),
                 "Nodes under the same leaf switches."),
+          field("switch_ports", &Fabric::switch_ports, count(1, 1'000'000),
+                "Of a switch, each as fast as a cable: what is said where more would be needed."),
           field("oversubscription", &Fabric::oversubscription, Sourced{Real{.min = 1, .max = 1000}},
                 "Bandwidth of a leaf towards nodes over that towards spines."),
           field("topology", &Fabric::topology, topologies(), "How switches and nodes are joined."),

@@ -140,6 +140,7 @@ TopologySummary inventory(const Cluster& cluster, const Machine& machine) {
   TopologySummary out;
   out.name = cluster.name;
   out.device = cluster.device.name;
+  if (cluster.graph->cabling) out.fabric = cluster.graph->cabling->in_words();
   for (const OtherKind& o : cluster.others) out.device += " + " + o.device.name;
   out.devices = cluster.world_size();
   std::int64_t rest = out.devices;

@@ -6,6 +6,7 @@
 // message goes along one dimension after the other, the shorter way round; half way round both are
 // equally short, so there are 2^(such dimensions) ways.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,6 +21,14 @@ class Torus : public Cabling {
   Torus(const Fabric& fabric, std::int64_t nodes, std::int64_t nics)
       : Cabling(fabric, nodes, nics), length_(fabric.dimensions), stride_(length_.size()) {
     for (std::size_t k = length_.size(); k-- > 0; switches_ *= length_[k]) stride_[k] = switches_;
+  }
+
+  std::string shape() const override {
+    return fmt::format("torus of {} switches, {} NICs and {} cables of each",
+                       fmt::join(length_, " x "), fabric_.nodes_per_pod * nics_, own_cables());
+  }
+  std::vector<Ports> ports_needed() const override {
+    return {{"switches", fabric_.nodes_per_pod * nics_ + own_cables()}};
   }
 
   std::int64_t switches() const override { return switches_; }
@@ -93,6 +102,10 @@ class Torus : public Cabling {
   }
 
  private:
+  /// Of a switch, to its neighbours.
+  std::int64_t own_cables() const {
+    return 2 * static_cast<std::int64_t>(length_.size()) * fabric_.parallel_cables;
+  }
   /// Of a flow in the mean, along each dimension up and down.
   std::vector<double> steps_of_ring(std::span<const std::int64_t> nodes) const {
     std::vector<double> steps(2 * length_.size());
