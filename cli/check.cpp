@@ -106,6 +106,7 @@ std::vector<Line> meaning_lines(const Scenario& s, const PlannedStep& step, int 
   if (step.plan.documents.any()) add("", documents_text(s.workload, step));
   add("cluster", cluster_text(s.cluster));
   add("layout", layout_text(s.strategy));
+  if (const std::string fabric = fabric_text(s.cluster); !fabric.empty()) add("fabric", fabric);
   if (!s.placement_words.empty()) add("placed", s.placement_words);
   const Mesh& mesh = step.plan.mesh;
   const AxisSet tensor = mesh.present(kTensorAxes);
@@ -137,6 +138,7 @@ std::string json_of(const Scenario& s, const Verdict& v, const std::vector<Cure>
   r.model = s.model.name;
   r.cluster = cluster_text(s.cluster);
   r.layout = layout_text(s.strategy);
+  r.fabric = fabric_text(s.cluster);
   r.placement = s.placement_words;
   r.mesh = v.step.plan.mesh;
   r.stage_tp = v.step.plan.stage_tp;
@@ -144,8 +146,9 @@ std::string json_of(const Scenario& s, const Verdict& v, const std::vector<Cure>
   r.memory = v.memory;
   const nlohmann::ordered_json full = json_tree(r);
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const char* key : {"scenario", "model", "cluster", "layout", "placement", "world_size",
-                          "mesh", "stage_tp", "fits", "peak_memory_bytes", "memory"}) {
+  for (const char* key :
+       {"scenario", "model", "cluster", "layout", "fabric", "placement", "world_size", "mesh",
+        "stage_tp", "fits", "peak_memory_bytes", "memory"}) {
     if (full.contains(key)) out[key] = full.at(key);
   }
   out["changes_that_fit"] = cures_json(cures);

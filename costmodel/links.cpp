@@ -2,15 +2,14 @@
 
 namespace plait {
 
-// NCCL 2.30 src/graph/topo.h: 20, 20.6 and 40.1 GB/s per NVLink of 25, 25 and 50; 24 GB/s of a
-// PCIe 4.0 x16 port of 31.5; 48 of a 400 Gbit/s NIC of 50. RCCL's: 48 of an xGMI link of 64 (gfx94;
-// ROCm/rccl issue 1210).
+// NCCL 2.30 src/graph/topo.h: 20, 20.6 and 40.1 GB/s per NVLink of 25, 25 and 50; 48 of a 400
+// Gbit/s NIC of 50. RCCL's: 48 of an xGMI link of 64 (gfx94; ROCm/rccl issue 1210).
 double usable_share(LinkClass link, Generation generation) {
   switch (link) {
     case LinkClass::kNvlink:
       if (generation == Generation::kCdna) return 0.75;
       return generation == Generation::kHopper ? 0.824 : 0.802;
-    case LinkClass::kPcie: return 24 / 31.5;
+    case LinkClass::kPcie: return kPcieShare;
     case LinkClass::kInfiniband:
     case LinkClass::kEthernet: return 0.96;
     case LinkClass::kC2c: return 0.8;

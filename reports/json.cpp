@@ -122,6 +122,7 @@ nlohmann::ordered_json json_tree(const Report& r) {
               {"model", r.model},
               {"cluster", r.cluster},
               {"layout", r.layout},
+              {"fabric", r.fabric.empty() ? "none" : r.fabric},
               {"placement", r.placement.empty() ? "in order" : r.placement},
               {"world_size", r.world_size},
               {"mesh", tree_of(r.mesh)},

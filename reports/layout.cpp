@@ -5,6 +5,7 @@
 
 #include "reports/human.h"
 #include "reports/report.h"
+#include "topologies/graph.h"
 
 namespace plait {
 namespace {
@@ -88,6 +89,13 @@ std::string layout_text(const Strategy& s) {
   add_offload(s.offload, parts);
   add_servers(s.parameter_server, parts);
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string fabric_text(const Cluster& c) {
+  const Graph& g = *c.graph;
+  if (!g.cabling) return "";
+  return g.fabric.name.empty() ? g.cabling->in_words()
+                               : g.fabric.name + ", " + g.cabling->in_words();
 }
 
 std::string cluster_text(const Cluster& c) {

@@ -225,6 +225,7 @@ Report summarize(const ReportInputs& in) {
   r.model = in.model.name;
   r.cluster = cluster_text(in.cluster);
   r.layout = layout_text(in.strategy);
+  r.fabric = fabric_text(in.cluster);
   r.placement = in.placement;
   r.mesh = in.plan.mesh;
   r.stage_tp = in.plan.stage_tp;
@@ -267,7 +268,7 @@ bool same_prediction(const Report& a, const Report& b) {
     r->run = {};
     r->provenance = {};
     r->calibration = "";
-    r->model = r->cluster = r->layout = r->placement = "";
+    r->model = r->cluster = r->layout = r->fabric = r->placement = "";
   }
   return to_json(x) == to_json(y);
 }

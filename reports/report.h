@@ -152,6 +152,7 @@ struct CollectiveLine {
 struct Report {
   RunFacts run;
   std::string model, cluster, layout;
+  std::string fabric;     // in words: its levels and what they leave; "": one node
   std::string placement;  // in words; "": rank r on device r
   Mesh mesh;
   std::vector<std::int64_t> stage_tp;     // of every stage, where they differ; mesh has the largest
@@ -199,6 +200,8 @@ std::vector<MemoryLine> memory_items(const StageUse& use);
 std::string layout_text(const Strategy& strategy);
 /// "16,384 x h100-sxm, 2,048 nodes of 8"
 std::string cluster_text(const Cluster& cluster);
+/// "ndr400, rail-optimised tree of 2 levels of switches, 1 : 1 at leafs"; "" of one node.
+std::string fabric_text(const Cluster& cluster);
 
 /// Plan::model_flops, what is not needed and what is recomputed, over all ranks, by one convention
 /// (Narayanan et al. 2021: the whole attention square counts, causal or not): the numerator of HFU.

@@ -193,6 +193,8 @@ void read_rates(const Tree& tree, Report& r) {
 void read_names(const Tree& tree, Report& r) {
   read(tree, "scenario", r.run.scenario), read(tree, "model", r.model);
   read(tree, "cluster", r.cluster), read(tree, "layout", r.layout);
+  read(tree, "fabric", r.fabric);
+  if (r.fabric == "none") r.fabric = "";
   read(tree, "placement", r.placement);
   if (r.placement == "in order") r.placement = "";
   read(tree, "world_size", r.world_size), read(tree, "mesh", r.mesh);

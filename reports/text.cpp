@@ -23,6 +23,7 @@ std::vector<Line> header_lines(const Report& r, int width) {
   const std::string name = r.run.scenario.empty() ? r.model : r.run.scenario;
   out.push_back({{name, Ink::kBold}, {"  " + r.model + " on " + r.cluster, Ink::kPlain}});
   append(out, labelled_lines("layout", r.layout, width));
+  if (!r.fabric.empty()) append(out, labelled_lines("fabric", r.fabric, width));
   if (!r.placement.empty()) append(out, labelled_lines("placed", r.placement, width));
   return out;
 }

@@ -139,6 +139,7 @@ std::vector<Line> topology_lines(const TopologySummary& s) {
       {{"diameter", Ink::kBold},
        {fmt::format("  {} hops; {}, device {} to {}", s.diameter.hops, to_text(s.diameter.latency),
                     human_count(s.diameter.from), human_count(s.diameter.to))}});
+  if (!s.fabric.empty()) out.push_back({{"fabric", Ink::kBold}, {"  " + s.fabric}});
   for (const LevelRatio& r : s.oversubscription) {
     std::string text = fmt::format("  {} switches: {:.3g} down to 1 up", name_of(r.level), r.ratio);
     if (std::abs(r.ratio / r.full - 1) > 0.005)
@@ -160,6 +161,7 @@ std::string topology_json(const TopologySummary& s) {
                     {"name", s.name},
                     {"device", s.device},
                     {"devices", s.devices},
+                    {"fabric", s.fabric.empty() ? "none" : s.fabric},
                     {"nodes", s.nodes},
                     {"devices_per_node", s.devices_per_node},
                     {"vertices", vertices},
@@ -188,7 +190,7 @@ std::string topology_dot(const Machine& machine, const std::string& name) {
   for (VertexId v = 0; v < boost::num_vertices(g); ++v) {
     for (auto [e, end] = boost::out_edges(v, g); e != end; ++e) {
       const VertexId to = boost::target(*e, g);
-      if (v > to) continue;
+      if (v > to && boost::edge(to, v, g).second) continue;
       out += fmt::format("  v{} -- v{} [class=\"{}\", label=\"{}\"];\n", v, to, name_of(g[*e].link),
                          to_text(g[*e].bandwidth));
     }

@@ -77,7 +77,7 @@ void place_lower_rows(const LinkGraph& g, const std::vector<VertexId>& part, dou
     ++level;
     double free = kLeft + kIslandPadding;
     for (const VertexId v : part) {
-      if (row_of(g[v].kind) != row) continue;
+      if (row_of(g[v].kind) != row || g[v].way_down) continue;
       double low = 1e9, high = -1e9;
       for (const auto& [child, spot] : spots) {
         if (parent_of(g, child) != v) continue;
@@ -98,7 +98,8 @@ void draw_links(Svg& svg, const LinkGraph& g, const Spots& spots) {
     for (auto [e, end] = boost::out_edges(v, g); e != end; ++e) {
       const VertexId target = boost::target(*e, g);
       const auto at = spots.find(target);
-      if (at == spots.end() || target < v) continue;
+      const bool drawn = target < v && boost::edge(target, v, g).second;
+      if (at == spots.end() || drawn) continue;
       const Spot& to = at->second;
       const Pen pen = pen_of(g[*e].link, g[*e].bandwidth);
       const double span = std::abs(to.middle() - from.middle());
@@ -133,7 +134,7 @@ double arcs_above(const LinkGraph& g, const std::vector<VertexId>& row) {
 /// Only counts: "64 x device".
 double draw_crowd(Svg& svg, const LinkGraph& g, const std::vector<VertexId>& part, double y) {
   std::map<VertexKind, std::int64_t> counts;
-  for (const VertexId v : part) ++counts[g[v].kind];
+  for (const VertexId v : part) counts[g[v].kind] += g[v].way_down ? 0 : 1;
   double x = kLeft + kIslandPadding;
   for (const auto& [kind, count] : counts) {
     const std::string words = fmt::format("{} x {}", human_count(count), name_of(kind));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "topologies/fabric.h"
@@ -75,11 +76,27 @@ class Cabling {
   /// within looks the same from wherever in it.
   virtual std::int64_t run() const { return 1; }
   virtual Shares shares(const Senders& senders, Towards towards) const = 0;
+  /// Levels of switches, and how much narrower it becomes from one to the next; where switches need
+  /// more ports than they have, that too.
+  std::string in_words() const;
+
+  /// Ways that are equally good are dealt to the pairs of ports in turn: this modulo their number.
+  std::int64_t turn(std::int64_t from, std::int64_t to) const {
+    return from / nics_ + to / nics_ + from % nics_;
+  }
 
  protected:
-  /// Of the group alone, its flows counted on each cable between switches. An exchange among more
-  /// than 64 nodes is not: `all`, which is less.
-  BytesPerSecond counted_alone(const Senders& senders, Towards towards, BytesPerSecond all) const;
+  /// `all`, and what the group has alone, where its flows are counted on each cable between
+  /// switches: with all flows of its nodes no more than that, as with its own. An exchange among
+  /// more than 64 nodes is not counted and has `all` alone too.
+  Shares counted(const Senders& senders, Towards towards, BytesPerSecond all) const;
+  /// Switches of a kind, and the ports that each of them needs.
+  struct Ports {
+    std::string_view switches;  // "spines"
+    std::int64_t needed = 0;
+  };
+  virtual std::string shape() const = 0;
+  virtual std::vector<Ports> ports_needed() const = 0;
   Cable port_cable(std::int64_t port, std::int64_t to) const {
     return {port, ports() + to, fabric_.bandwidth,
             fabric_.cable_latency + (fabric_.nic_latency + fabric_.switch_latency) * 0.5};
@@ -92,6 +109,11 @@ class Cabling {
 
   Fabric fabric_;
   std::int64_t nodes_, nics_;
+
+ private:
+  /// The least that is left to one of `flows` of each node, which its NICs from `first` on send.
+  BytesPerSecond count(const Senders& senders, Towards towards, std::int64_t flows,
+                       std::int64_t first) const;
 };
 
 /// The fabric of `nodes` nodes with `nics` NICs each.

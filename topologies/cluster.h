@@ -55,6 +55,10 @@ struct Device {
   }
 };
 
+/// Of a PCIe link's rate what traffic gets: NCCL counts 24 GB/s on a PCIe 4.0 x16 port of 31.5
+/// (NCCL 2.30 src/graph/topo.h).
+inline constexpr double kPcieShare = 24 / 31.5;
+
 /// A PCIe link carries as much as a NIC of this share of its rate: NCCL counts 96 GB/s on a
 /// PCIe 6.0 x16 port of 121, as on an 800 Gbit/s NIC of 100 (NCCL 2.30 src/graph/xml.cc,
 /// kvDictPciGen).

@@ -32,6 +32,8 @@ struct Fabric {
   std::int64_t rails = 1;
   std::int64_t nodes_per_pod = 1;
   std::int64_t nodes_per_switch = 0;  // pods without rails; 0: as many ports as a rail's leaf has
+  /// Of a switch, as fast as a cable: 64 of NVIDIA's Quantum-2 QM9700 and Broadcom's Tomahawk 4.
+  std::int64_t switch_ports = 64;
   double oversubscription = 1;  // leaf: bandwidth down to the nodes / bandwidth up to the spines
   std::int64_t levels = 2;      // of switches in a fat tree
   std::int64_t pods_per_block = 1;            // three levels: pods under the same spines

@@ -83,9 +83,14 @@ std::string_view name_of(VertexKind kind) {
 
 void add_link(LinkGraph& graph, VertexId a, VertexId b, LinkClass link, BytesPerSecond bandwidth,
               Seconds wire) {
-  const Seconds latency = wire + (graph[a].latency + graph[b].latency) * 0.5;
-  boost::add_edge(a, b, Link{link, bandwidth, latency}, graph);
-  boost::add_edge(b, a, Link{link, bandwidth, latency}, graph);
+  add_one_way(graph, a, b, link, bandwidth, wire);
+  add_one_way(graph, b, a, link, bandwidth, wire);
+}
+
+void add_one_way(LinkGraph& graph, VertexId from, VertexId to, LinkClass link,
+                 BytesPerSecond bandwidth, Seconds wire) {
+  const Seconds latency = wire + (graph[from].latency + graph[to].latency) * 0.5;
+  boost::add_edge(from, to, Link{link, bandwidth, latency}, graph);
 }
 
 Cable Graph::cable(std::int64_t number) const {

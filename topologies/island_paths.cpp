@@ -5,7 +5,7 @@
 #include "topologies/island_paths.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "topologies/island_loads.h"
 #include "topologies/paths.h"
@@ -79,18 +79,25 @@ std::vector<std::vector<std::int64_t>> groups_like(Places places, std::int64_t s
   return out;
 }
 
-/// What a member sends in all when it sends as much to each other one, over the weakest of their
-/// direct links. Zero where some pair has none: what these send goes other ways.
-BytesPerSecond least_of_pairs(const IslandRoutes& island, Places places) {
-  BytesPerSecond least(std::numeric_limits<double>::infinity());
+/// `path` as a member has it in a mesh when it sends as much to each other one: over NVLinks, of
+/// members that pass it on too, and over PCIe where these do not lead.
+Path exchange_in_mesh(Path path, const IslandKind& kind, Places places) {
+  IslandLoads loads(kind);
+  const double part = 1 / static_cast<double>(places.size() - 1);
   for (const std::int64_t from : places) {
     for (const std::int64_t to : places) {
       if (from == to) continue;
-      if (!joined_directly(island, from, to)) return {};
-      least = std::min(least, BytesPerSecond(island.between(from, to).bandwidth));
+      const std::int64_t by = relay_of(kind, from, to, places);
+      if (by < 0) {
+        loads.add(from, to, part);
+      } else {
+        loads.add(from, by, part), loads.add(by, to, part);
+      }
     }
   }
-  return least * static_cast<double>(places.size() - 1);
+  const Link narrowest = loads.narrowest();
+  path.link = narrowest.link, path.bandwidth = narrowest.bandwidth;
+  return path;
 }
 
 /// `path` as a member of the exchange among these places has it beside those in `loads`.
@@ -124,6 +131,21 @@ std::vector<DirectLink> mesh_of(const IslandKind& kind, Places places) {
   return out;
 }
 
+std::int64_t relay_of(const IslandKind& kind, std::int64_t from, std::int64_t to, Places places) {
+  const IslandRoutes& island = kind.routes;
+  std::int64_t best = -1;
+  if (!island.between(from, to).beyond_nvlink) return best;
+  std::pair<double, double> widest;
+  for (const std::int64_t by : places) {
+    if (by == from || by == to) continue;
+    if (!joined_directly(island, from, by) || !joined_directly(island, by, to)) continue;
+    const double last = island.between(by, to).bandwidth;
+    const std::pair both(std::min(island.between(from, by).bandwidth, last), last);
+    if (best < 0 || both > widest) best = by, widest = both;
+  }
+  return best;
+}
+
 IslandPaths island_paths(const IslandKind& kind, Places places) {
   const IslandRoutes& island = kind.routes;
   Path worst = worst_route(island, places);
@@ -131,13 +153,10 @@ IslandPaths island_paths(const IslandKind& kind, Places places) {
   if (direct.value > 0 && meshed(island, places)) {
     worst.link = LinkClass::kNvlink;
     worst.bandwidth = direct;
-  }
-  if (worst.link == LinkClass::kNvlink) {
-    Path exchange = worst;
-    const BytesPerSecond pairs = least_of_pairs(island, places);
-    if (pairs.value > 0) exchange.bandwidth = pairs;
+    const Path exchange = exchange_in_mesh(worst, kind, places);
     return {worst, worst, exchange, exchange};
   }
+  if (worst.link == LinkClass::kNvlink) return {worst, worst, worst, worst};
   const std::vector<std::int64_t> members(places.begin(), places.end());
   const auto groups = groups_like(places, std::ssize(kind.island.devices));
   IslandLoads ring(kind), rings(kind), exchange(kind), exchanges(kind);

@@ -29,4 +29,11 @@ struct DirectLink {
 /// directions; none elsewhere.
 std::vector<DirectLink> mesh_of(const IslandKind& kind, Places places);
 
+/// The member that passes on what `from` sends to `to` where no NVLink joins these two and NVLinks
+/// join both to it; -1: they have one, or nobody does. NCCL 2.30, src/graph/paths.cc: paths of two
+/// NVLinks by way of another GPU of the communicator are taken before PCIe, of these the one whose
+/// narrower link is widest, then the one with the wider link to the receiver, whose links are tried
+/// from the widest on.
+std::int64_t relay_of(const IslandKind& kind, std::int64_t from, std::int64_t to, Places places);
+
 }  // namespace plait

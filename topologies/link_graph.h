@@ -31,6 +31,9 @@ struct Vertex {
   VertexKind kind = VertexKind::kDevice;
   std::int64_t index = 0;  // among its kind, in its island or fabric
   Seconds latency = {};    // to pass through it
+  /// The way down through a switch whose way up is a vertex of its own: what comes from below goes
+  /// on to the host, and never straight back.
+  bool way_down = false;
 };
 
 /// One direction of a link.
@@ -48,6 +51,9 @@ using VertexId = LinkGraph::vertex_descriptor;
 /// added, so that the latencies along a route add up to all wires and all vertices passed.
 void add_link(LinkGraph& graph, VertexId a, VertexId b, LinkClass link, BytesPerSecond bandwidth,
               Seconds wire);
+/// One direction of it.
+void add_one_way(LinkGraph& graph, VertexId from, VertexId to, LinkClass link,
+                 BytesPerSecond bandwidth, Seconds wire);
 
 struct Island {
   LinkGraph links;
@@ -56,6 +62,9 @@ struct Island {
   std::vector<VertexId> host_of;      // per device, the socket whose memory is nearest
   std::vector<std::size_t> nic_of;    // per device, the NIC that serves it; empty without NICs
   BytesPerSecond shared_memory = {};  // of all devices together; 0: each has memory of its own
+  /// What its devices send, to each other and to NICs, crosses the uplinks of PCIe switches, which
+  /// they share, to turn around in host memory.
+  bool through_host = false;
 };
 
 }  // namespace plait

@@ -215,7 +215,7 @@ Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
 Path host_path(const Island& island, const NodeSpec& node, const Device& device) {
   Path path = routes_from(island.links, island.devices[0]).distance[island.host_of[0]].path();
   path.bandwidth = std::min(path.bandwidth, device.host_bandwidth);
-  if (node.pcie_switches > 0 && device.peer_access) {
+  if (node.pcie_switches > 0) {
     const std::int64_t sharers = ceil_div(node.devices, node.pcie_switches);
     path.bandwidth = std::min(path.bandwidth, node.pcie_bandwidth / static_cast<double>(sharers));
   }

@@ -137,7 +137,8 @@ class GraphNetwork : public Network {
   void cross(std::int64_t from, std::int64_t to, std::uint64_t key,
              std::vector<LinkId>& links) const {
     // Ways that are no trunk are dealt to the pairs of ports in turn.
-    if (options_.spreading == Spreading::kEven) key = static_cast<std::uint64_t>(from + to);
+    if (options_.spreading == Spreading::kEven)
+      key = static_cast<std::uint64_t>(graph_->cabling->turn(from, to));
     std::vector<Hop> hops;
     graph_->way(from, to, key, hops);
     for (const Hop hop : hops) links.push_back(link_of_[static_cast<std::size_t>(hop)]);

@@ -41,7 +41,7 @@ struct NodeSpec {
   std::int64_t pcie_switches = 0;  // 0: devices and NICs sit on root ports of the sockets
   BytesPerSecond pcie_bandwidth;   // of a slot, and between a PCIe switch and its socket
   Seconds pcie_latency, pcie_switch_latency, socket_latency;
-  BytesPerSecond socket_bandwidth;  // between two neighbouring sockets
+  BytesPerSecond socket_bandwidth;  // that traffic achieves between two neighbouring sockets
   Seconds socket_link_latency;
   std::int64_t nics = 0;
   std::int64_t rails = 0;  // 0: one rail per NIC

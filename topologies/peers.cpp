@@ -4,9 +4,11 @@
 //   within an island   device x sends to x + b - a, for all x that have such a peer: links that
 //                      several messages cross are divided.
 //   between islands    min(w, n) devices of an island send. A NIC is divided by those that it
-//                      serves; the fabric as for a ring over the pipeline's islands, of which only
-//                      those count that are joined as closely as a and b (Cabling::shares).
+//                      serves, and so is a PCIe switch's uplink where that leads there; the fabric
+//                      as for a ring over the pipeline's islands, of which only those count that
+//                      are joined as closely as a and b (Cabling::shares).
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "topologies/graph.h"
@@ -52,6 +54,13 @@ std::vector<std::int64_t> nodes_around(const Graph& g, std::span<const std::int6
   return out;
 }
 
+/// Of the n devices of an island, dealt in blocks of so many, those of the block with `device`.
+std::vector<std::int64_t> devices_around(std::int64_t device, std::int64_t count, std::int64_t n) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), std::min(device / count * count, n - count));
+  return out;
+}
+
 void divide_between(const Graph& g, std::int64_t from, std::int64_t to,
                     std::span<const std::int64_t> pipeline, std::int64_t width, Path& path) {
   const std::int64_t a = from / g.size(), b = to / g.size();
@@ -61,6 +70,8 @@ void divide_between(const Graph& g, std::int64_t from, std::int64_t to,
   const auto on_nic = static_cast<double>(std::min(senders, kind.devices_per_nic[place]));
   narrow(path, g.fabric.link, g.fabric.bandwidth / on_nic);
   narrow(path, LinkClass::kPcie, kind.slot_of_nic[place] / on_nic);
+  narrow(path, LinkClass::kPcie,
+         share_through_host(kind, devices_around(from % g.size(), senders, g.size())));
   const std::vector<std::int64_t> nodes = nodes_around(g, pipeline, a, b);
   narrow(path, g.fabric.link,
          g.cabling->shares({.nodes = nodes, .all = senders}, Towards::kNext).all);

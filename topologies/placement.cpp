@@ -5,19 +5,22 @@
 //          intra_exchange when each sends to all others alike.
 //   inter  the worst route from member j of island k to member j of island k + 1 (a ring over the
 //          islands), as one member's share when every device of the machine is in a group like this
-//          one: a NIC is divided by the devices that it serves, and what lies beyond is shared as
-//          the fabric says (Cabling::shares).
+//          one: a NIC is divided by the devices that it serves, so are the links to it where these
+//          go through the host, and what lies beyond is shared as the fabric says
+//          (Cabling::shares).
 //   exchange  the same route, as one member's share when it sends to all other islands alike.
 //   intra_alone and the like  the same when only this group communicates.
 #include "topologies/placement.h"
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <tuple>
 
 #include "core/error.h"
 #include "topologies/graph.h"
+#include "topologies/island_loads.h"
 #include "topologies/island_paths.h"
 #include "topologies/paths.h"
 
@@ -99,15 +102,18 @@ Sharing sharing(const IslandRoutes& island, Places places) {
   return {most(nics), most(rails)};
 }
 
+constexpr BytesPerSecond kUnbounded(std::numeric_limits<double>::infinity());
+
 /// The worst route along the ring, and how many share the NICs.
 struct RingRoute {
   Path worst;
-  std::int64_t all_on_nic = 1;  // devices that a NIC of a member serves
-  Sharing own;                  // members
-  double port_factor = 1;       // what is left of the worst NIC
-  double fabric_factor = 1;     // and of the worst trunk beyond
-  /// Of the NICs' PCIe links the narrowest.
-  BytesPerSecond slot = BytesPerSecond(std::numeric_limits<double>::infinity());
+  std::int64_t all_on_nic = 1;       // devices that a NIC of a member serves
+  Sharing own;                       // members
+  double port_factor = 1;            // what is left of the worst NIC
+  double fabric_factor = 1;          // and of the worst trunk beyond
+  BytesPerSecond slot = kUnbounded;  // of the NICs' PCIe links the narrowest
+  /// Of the ways to the NICs when all devices of a node send, and when the members do.
+  BytesPerSecond through_host = kUnbounded, own_through_host = kUnbounded;
 };
 
 /// What is left of the NICs and trunks between two devices.
@@ -123,6 +129,8 @@ void damage(const Graph& g, std::int64_t from, std::int64_t to, RingRoute& ring)
 
 RingRoute ring_route(const Cluster& cluster, const std::vector<Members>& islands) {
   const Graph& g = *cluster.graph;
+  std::vector<std::int64_t> all_places(static_cast<std::size_t>(g.size()));
+  std::iota(all_places.begin(), all_places.end(), 0);
   RingRoute out;
   const Members* last_here = nullptr;
   const Members* last_next = nullptr;
@@ -140,6 +148,10 @@ RingRoute ring_route(const Cluster& cluster, const std::vector<Members>& islands
     const Sharing own = sharing(g.kind(here.island).routes, here.places);
     const std::vector<BytesPerSecond>& slots = g.kind(here.island).slot_of_nic;
     out.own = {std::max(out.own.nic, own.nic), std::max(out.own.rail, own.rail)};
+    out.own_through_host =
+        std::min(out.own_through_host, share_through_host(g.kind(here.island), here.places));
+    out.through_host =
+        std::min(out.through_host, share_through_host(g.kind(here.island), all_places));
     for (std::size_t j = 0; j < here.places.size(); ++j) {
       const std::int64_t to = next.places[j % next.places.size()];
       const std::int64_t first = here.island * g.size() + here.places[j];
@@ -167,18 +179,19 @@ void place_between(const Cluster& cluster, const std::vector<Members>& islands,
                            .own = out.ranks_per_node,
                            .own_per_rail = ring.own.rail,
                            .all = cluster.devices_per_node};
-  const auto share = [&](std::int64_t on_nic, BytesPerSecond of_fabric) {
+  const auto share = [&](std::int64_t on_nic, BytesPerSecond of_host, BytesPerSecond of_fabric) {
     Path path = ring.worst;
     const BytesPerSecond nic = g.fabric.bandwidth * ring.port_factor;
     narrow(path, g.fabric.link, nic / static_cast<double>(on_nic));
     narrow(path, LinkClass::kPcie, ring.slot / static_cast<double>(on_nic));
+    narrow(path, LinkClass::kPcie, of_host);
     narrow(path, g.fabric.link, of_fabric * ring.fabric_factor);
     return path;
   };
   const auto place = [&](Towards towards, Path& all, Path& alone) {
     const Shares shares = g.cabling->shares(senders, towards);
-    all = share(ring.all_on_nic, shares.all);
-    alone = share(ring.own.nic, shares.alone);
+    all = share(ring.all_on_nic, ring.through_host, shares.all);
+    alone = share(ring.own.nic, ring.own_through_host, shares.alone);
   };
   place(Towards::kNext, out.inter, out.inter_alone);
   place(Towards::kAll, out.exchange, out.exchange_alone);

@@ -87,7 +87,9 @@ class FirstSoClose {
 
 std::vector<VertexCount> count_vertices(const LinkGraph& graph) {
   std::map<VertexKind, std::int64_t> counts;
-  for (VertexId v = 0; v < boost::num_vertices(graph); ++v) ++counts[graph[v].kind];
+  for (VertexId v = 0; v < boost::num_vertices(graph); ++v) {
+    if (!graph[v].way_down) ++counts[graph[v].kind];
+  }
   std::vector<VertexCount> out;
   for (const auto& [kind, count] : counts) out.push_back({kind, count});
   return out;
@@ -138,6 +140,7 @@ TopologySummary inventory(const Cluster& cluster, const Machine& machine) {
   TopologySummary out;
   out.name = cluster.name;
   out.device = cluster.device.name;
+  if (cluster.graph->cabling) out.fabric = cluster.graph->cabling->in_words();
   for (const OtherKind& o : cluster.others) out.device += " + " + o.device.name;
   out.devices = cluster.world_size();
   std::int64_t rest = out.devices;

@@ -55,6 +55,7 @@ struct LevelRatio {
 
 struct TopologySummary {
   std::string name, device;
+  std::string fabric;  // in words; "": one node
   /// Of several kinds of devices how many of each.
   std::vector<std::pair<std::string, std::int64_t>> kinds;
   std::int64_t devices = 0, nodes = 0, devices_per_node = 0;

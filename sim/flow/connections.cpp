@@ -102,6 +102,28 @@ Arrangement arrangement_of(Algorithm algorithm, CollectiveKind kind, std::int64_
   return knows(out.pattern, kind) ? out : Arrangement{};
 }
 
+/// Between members of a node that have no NVLink, over NVLink by way of another one where that
+/// leads.
+void pass_on(std::vector<Connection>& connections, const Devices& devices, const Cluster& cluster) {
+  const std::int64_t n = cluster.devices_per_node;
+  std::map<std::int64_t, Devices> places;  // by node
+  for (const std::int64_t d : devices) places[d / n].push_back(d % n);
+  std::vector<Connection> out;
+  for (const Connection& c : connections) {
+    const std::int64_t node = c.from / n;
+    const std::int64_t by = c.to / n != node ? -1
+                                             : relay_of(cluster.graph->kind(node), c.from % n,
+                                                        c.to % n, places.at(node));
+    if (by < 0) {
+      out.push_back(c);
+      continue;
+    }
+    out.push_back({c.from, node * n + by, c.share});
+    out.push_back({node * n + by, c.to, c.share});
+  }
+  connections = std::move(out);
+}
+
 /// In an island of direct links rings and trees go through it in many ways at once, so that what a
 /// member sends in it is spread over all of its links, by their bandwidths.
 void spread_over_meshes(std::vector<Connection>& connections, const Devices& devices,
@@ -149,6 +171,8 @@ std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
                                        : traffic_among(arrangement, kind, sorted, per_node);
   if (uneven || pattern == Pattern::kRing || pattern == Pattern::kTree)
     spread_over_meshes(out, sorted, of_nodes, cluster);
+  if (kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kShift)
+    pass_on(out, sorted, cluster);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "tests/costmodel/devices.h"
+#include "topologies/catalogue.h"
 
 namespace plait::transfer_test {
 
@@ -45,6 +46,15 @@ TEST(Transfer, AHostCopyIsBoundByTheHostLink) {
   copy.bytes = Bytes(kGiB);
   const Cost cost = kTransfers.copy(copy, cluster_of(h100()));
   EXPECT_NEAR(cost.share[bandwidth_of(LinkClass::kPcie)].value, kGiB / (0.85 * 63e9), 1e-9);
+}
+
+// What a node says of its sockets is achieved already.
+TEST(Transfer, BetweenSocketsAMessageGetsAllThatTheNodeSays) {
+  constexpr double kRounded = 0.005;  // 0.76 for 24 / 31.5
+  const Path path = route(make_cluster({.preset = "pcie-8"}), 3, 4);
+  const Seconds more = kTransfers.transfer(Bytes(2 * kGiB), path).total() -
+                       kTransfers.transfer(Bytes(kGiB), path).total();
+  EXPECT_NEAR(Bytes(kGiB) / more / find_node("pcie-8").socket_bandwidth, 1, kRounded);
 }
 
 RC_GTEST_PROP(Transfer, MoreBytesAndSlowerLinksNeverTakeLess, ()) {

@@ -13,6 +13,7 @@ namespace plait::stored_report_test {
 /// With all that some reports have and others have not.
 Report whole() {
   Report r = MadeUp().report();
+  r.fabric = "ndr400, fat tree of one switch";
   r.placement = "tp, dp, pp";
   r.calibration = "box, 2026-01-02T03:04:05Z";
   r.mesh[Axis::kTp] = 2, r.mesh[Axis::kEtp] = 4;

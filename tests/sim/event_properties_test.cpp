@@ -121,11 +121,13 @@ RC_GTEST_PROP(HostsProperty, WithoutContentionTheTimesAreTheSweeps, ()) {
   const CostModel costs;
   const WorkOf work = work_of(plan, cluster, costs, c.placement);
   const Timeline t = simulate_hosts(plan, free_hosts(1, plan.mesh.world_size()), work, c.placement);
-  const ReferenceRun reference =
-      reference_run(plan, [&](std::int64_t rank, BlockId block, std::size_t index) {
+  const ReferenceRun reference = reference_run(
+      plan,
+      [&](std::int64_t rank, BlockId block, std::size_t index) {
         const Op& op = plan.blocks[block].ops[index];
         return std::holds_alternative<Compute>(op.body) ? to_sim_time(work(op, rank)) : SimTime{0};
-      });
+      },
+      {}, {}, ShiftWaits::kForSender);
   RC_ASSERT(!reference.blocked);
   RC_ASSERT(t.step_time >= reference.step_time);
   const bool alike =

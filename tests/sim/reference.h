@@ -28,10 +28,14 @@ struct ReferenceRun {
   std::vector<RankSpans> ranks;
 };
 
+/// Whom a member of a shift waits for: collectives are one kernel of all members on GPUs, and
+/// messages on processors, where only the member before sends it something.
+enum class ShiftWaits : std::uint8_t { kForAll, kForSender };
+
 /// The host issues each rank's ops one after the other; kernels of the compute stream are slowed
 /// down by the rank's collectives that were issued before them.
 ReferenceRun reference_run(const Plan& plan, const OpDuration& duration, const Host& host = {},
-                           const Beside& beside = {});
+                           const Beside& beside = {}, ShiftWaits waits = ShiftWaits::kForAll);
 
 /// Per flat op of a rank of `stage`: the earlier flat ops of that rank that must have ended before
 /// it starts.

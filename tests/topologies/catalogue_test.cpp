@@ -30,7 +30,8 @@ bool unitless(const std::string& key) {
       "devices",       "nvswitch_generation", "links",
       "sockets",       "pcie_switches",       "nics",
       "rails",         "nodes_per_pod",       "oversubscription",
-      "host_slowdown", "matmul_yield",        "devices_per_host"};
+      "host_slowdown", "matmul_yield",        "devices_per_host",
+      "switch_ports"};
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 

@@ -71,7 +71,7 @@ TEST(DgxV100, OthersCrossTheSockets) {
   const Path p = route(make_cluster({.preset = "dgx-v100"}), 0, 5);
   EXPECT_EQ(p.link, LinkClass::kPcie);
   EXPECT_EQ(p.hops, 5);  // switch, socket, socket, switch, device
-  EXPECT_EQ(p.bandwidth, find_node("dgx-v100").socket_bandwidth);
+  EXPECT_EQ(p.bandwidth, find_node("dgx-v100").socket_bandwidth / kPcieShare);
 }
 
 TEST(PcieBox, PeersUnderOneSwitchTurnThere) {
@@ -79,7 +79,7 @@ TEST(PcieBox, PeersUnderOneSwitchTurnThere) {
   EXPECT_EQ(route(c, 0, 3).hops, 2);
   EXPECT_EQ(route(c, 0, 3).bandwidth, find_device("l40s").pcie_bandwidth);
   EXPECT_EQ(route(c, 3, 4).hops, 5);
-  EXPECT_EQ(route(c, 3, 4).bandwidth, find_node("pcie-8").socket_bandwidth);
+  EXPECT_EQ(route(c, 3, 4).bandwidth, find_node("pcie-8").socket_bandwidth / kPcieShare);
 }
 
 TEST(PcieBox, ADeviceIsAsFastAsItsSlot) {
@@ -97,8 +97,11 @@ TEST(PcieBox, WithoutPeerAccessEverythingPassesTheHost) {
   device.peer_access = false;
   const NodeSpec node = find_node("pcie-8");
   const Path p = route(make_cluster({.preset = "pcie-8", .device = device}), 0, 1);
-  EXPECT_EQ(p.hops, 2);
-  EXPECT_NEAR(p.latency.value, 2 * node.pcie_latency.value + node.socket_latency.value, kTolerance);
+  EXPECT_EQ(p.hops, 4);  // switch, host, the same switch, device
+  EXPECT_NEAR(
+      p.latency.value,
+      4 * node.pcie_latency.value + 2 * node.pcie_switch_latency.value + node.socket_latency.value,
+      kTolerance);
 }
 
 TEST(Nvl72, AllDevicesOfTheRackAreTwoNvlinkHopsApart) {
@@ -200,6 +203,13 @@ TEST(Cluster, DevicesBehindAPcieSwitchShareTheWayToTheHost) {
   EXPECT_DOUBLE_EQ(c.host.bandwidth.value, find_device("a100-80-sxm").host_bandwidth.value / 2);
   EXPECT_EQ(c.host.link, LinkClass::kPcie);
   EXPECT_EQ(make_cluster({.preset = "gb200-nvl72"}).host.link, LinkClass::kC2c);
+  // Four, whether they read each other's memory or not.
+  for (const bool peer_access : {true, false}) {
+    Device device = find_device("l40s");
+    device.peer_access = peer_access;
+    EXPECT_DOUBLE_EQ(make_cluster({.preset = "pcie-8", .device = device}).host.bandwidth.value,
+                     find_node("pcie-8").pcie_bandwidth.value / 4);
+  }
 }
 
 TEST(SymmetryPeriod, IsANodeInOnePodAndAPodInMany) {

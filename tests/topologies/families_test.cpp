@@ -346,4 +346,26 @@ TEST(Families, RefuseSizesThatDoNotFit) {
   EXPECT_THROW(joined(dragonfly_with(1), 4 * 6), InputError);  // 6 groups, 4 cables each
 }
 
+std::string words_of(std::int64_t nodes, const Fabric& fabric) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = nodes, .own_fabric = fabric});
+  return c.graph->cabling->in_words();
+}
+
+// Pods of 32 nodes have 8 leafs. A spine has a cable to each leaf, and 64 ports.
+TEST(InWords, ATreeSaysItsLevelsAndWhereSwitchesHaveTooFewPorts) {
+  const Fabric f = find_fabric("ndr400");
+  const std::string words = "rail-optimised tree of 2 levels of switches, 1 : 1 at leafs";
+  EXPECT_EQ(words_of(8 * 32, f), words);
+  EXPECT_EQ(words_of(8 * 32 + 1, f), words + "; spines would need 72 ports, and a switch has 64");
+  EXPECT_EQ(words_of(8, three_levels(2, 3)),
+            "rail-optimised tree of 3 levels of switches, 2 : 1 at leafs, 3 : 1 at spines");
+}
+
+// A router has 4 nodes' 32 NICs, a cable to each of 7 others and 8 to other groups.
+TEST(InWords, ADragonflySaysWhereItIsNarrower) {
+  EXPECT_EQ(words_of(64, fabric_with(Topology::kDragonfly)),
+            "dragonfly of 2 groups of 8 routers, 4.57 : 1 from a router into its group (32 NICs, 7 "
+            "cables), 4 : 1 from a group to others (256 NICs, 64 cables)");
+}
+
 }  // namespace plait::families_test

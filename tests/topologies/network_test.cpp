@@ -33,9 +33,15 @@ SimTime route_latency(const Network& network, const Links& links) {
   return sum;
 }
 
-double narrowest(const Network& network, const Links& links) {
+/// As a NIC's rate: traffic gets less of a PCIe link.
+double carried(LinkClass link, BytesPerSecond bandwidth) {
+  return over(link, bandwidth, {}).carried();
+}
+
+double least_carried(const Network& network, const Links& links) {
   double least = std::numeric_limits<double>::infinity();
-  for (const LinkId id : links) least = std::min(least, network.links()[id].bandwidth.value);
+  for (const LinkId id : links)
+    least = std::min(least, carried(network.links()[id].link, network.links()[id].bandwidth));
   return least;
 }
 
@@ -53,7 +59,7 @@ TEST(Network, RoutesAreAsLongAndAsWideAsTheAnalyticOnes) {
         const Path path = route(c, a, b);
         ASSERT_EQ(static_cast<int>(links.size()), path.hops) << name << ": " << a << " -> " << b;
         ASSERT_EQ(route_latency(*network, links), to_sim_time(path.latency));
-        ASSERT_EQ(narrowest(*network, links), path.bandwidth.value);
+        ASSERT_EQ(least_carried(*network, links), carried(path.link, path.bandwidth));
       }
     }
   }

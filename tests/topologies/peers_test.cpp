@@ -53,7 +53,7 @@ TEST(Peers, DivideTheLinkBetweenTheirSockets) {
   // Devices 0-3 and 4-7 are on a socket each. Stages of four: all cross. Stages of two: the second
   // sends to the third.
   const Cluster c = make_cluster({.preset = "pcie-8"});
-  const BytesPerSecond link = find_node("pcie-8").socket_bandwidth;
+  const BytesPerSecond link = find_node("pcie-8").socket_bandwidth / kPcieShare;
   EXPECT_EQ(message(c, 4).all.bandwidth, link / 4);
   EXPECT_EQ(message(c, 2, 1).all.bandwidth, link / 2);
   EXPECT_EQ(message(c, 2, 0).all.bandwidth, find_device("l40s").pcie_bandwidth);

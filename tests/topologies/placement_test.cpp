@@ -60,8 +60,8 @@ TEST(Placement, DevicesThatShareANicDivideIt) {
 TEST(Placement, AnExchangeSharesTheLinkBetweenSockets) {
   const Cluster c = make_cluster({.preset = "pcie-8"});
   const GroupPlacement all = place_group(c, every(1, 8));
-  EXPECT_DOUBLE_EQ(all.intra.bandwidth.value, 24e9);
-  EXPECT_NEAR(all.intra_exchange.bandwidth.value, 24e9 * 7 / 16, 1);
+  EXPECT_DOUBLE_EQ(all.intra.bandwidth.value, 24e9 / kPcieShare);
+  EXPECT_NEAR(all.intra_exchange.bandwidth.value, 24e9 / kPcieShare * 7 / 16, 1);
   const GroupPlacement socket = place_group(c, every(1, 4));
   EXPECT_EQ(socket.intra_exchange, socket.intra);
 }
@@ -114,7 +114,7 @@ TEST(Placement, BridgedPairsAreNoMeshBeyondThePair) {
   EXPECT_DOUBLE_EQ(place_group(c, Devices{2, 3}).intra.bandwidth.value, 12 * 25e9);
   // Two pairs on one PCIe switch; all four pairs, across the sockets.
   EXPECT_EQ(place_group(c, every(1, 4)).intra.bandwidth, node.pcie_bandwidth);
-  EXPECT_EQ(place_group(c, every(1, 8)).intra.bandwidth, node.socket_bandwidth);
+  EXPECT_EQ(place_group(c, every(1, 8)).intra.bandwidth, node.socket_bandwidth / kPcieShare);
   EXPECT_EQ(place_group(c, every(1, 8)).intra.link, LinkClass::kPcie);
   // Four GH200, each joined to each by six links.
   const Cluster four = make_cluster({.preset = "gh200-4"});
@@ -124,13 +124,14 @@ TEST(Placement, BridgedPairsAreNoMeshBeyondThePair) {
 TEST(Placement, AcrossSocketsThePcieBoxIsAsNarrowAsTheirLink) {
   const Cluster c = make_cluster({.preset = "pcie-8"});
   EXPECT_EQ(place_group(c, every(1, 4)).intra.bandwidth, find_device("l40s").pcie_bandwidth);
-  EXPECT_EQ(place_group(c, every(1, 8)).intra.bandwidth, find_node("pcie-8").socket_bandwidth);
+  EXPECT_EQ(place_group(c, every(1, 8)).intra.bandwidth,
+            find_node("pcie-8").socket_bandwidth / kPcieShare);
 }
 
 // Devices 0-3 are on one socket and 4-7 on the other.
 TEST(Placement, GroupsThatCrossTheSameLinkOfANodeDivideIt) {
   const Cluster c = make_cluster({.preset = "pcie-8"});
-  const double link = find_node("pcie-8").socket_bandwidth.value;
+  const double link = find_node("pcie-8").socket_bandwidth.value / kPcieShare;
   for (const std::int64_t first : {0, 1, 3}) {
     const GroupPlacement pair = place_group(c, every(4, 2, first));  // one of {d, d + 4}
     EXPECT_DOUBLE_EQ(pair.intra.bandwidth.value, link / 4);
@@ -138,6 +139,35 @@ TEST(Placement, GroupsThatCrossTheSameLinkOfANodeDivideIt) {
   }
   EXPECT_DOUBLE_EQ(place_group(c, every(2, 4)).intra.bandwidth.value, link / 2);
   EXPECT_EQ(place_group(c, every(1, 2, 2)).intra.bandwidth, find_device("l40s").pcie_bandwidth);
+}
+
+/// Cards that send through the host, four behind each PCIe switch, with a NIC each on `nodes`
+/// nodes.
+Cluster through_host(std::int64_t nodes) {
+  Device card = find_device("l40s");
+  card.peer_access = false;
+  NodeSpec node = find_node("pcie-8");
+  node.nics = 8;
+  return make_cluster({.nodes = nodes, .fabric = "ndr400", .device = card, .own_node = node});
+}
+
+TEST(Placement, CardsThatSendThroughTheHostShareTheUplinkOfTheirSwitch) {
+  const Cluster c = through_host(1);
+  const double up = find_node("pcie-8").pcie_bandwidth.value;
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 4)).intra_alone.bandwidth.value, up / 4);
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 2)).intra_alone.bandwidth.value, up / 2);
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 2)).intra.bandwidth.value, up / 4);  // beside a pair
+  // Of each four that exchange data with all eight every one sends all that it has up.
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 8)).intra_exchange.bandwidth.value, up / 4);
+}
+
+// To its NIC each of the four sends up and down again, and so does the NIC what it receives.
+TEST(Placement, WhatGoesThroughTheHostToTheNicsCrossesTheUplinkTwice) {
+  const Cluster c = through_host(2);
+  const double up = find_node("pcie-8").pcie_bandwidth.value;
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 16)).inter.bandwidth.value, up / (4 * 2));
+  EXPECT_DOUBLE_EQ(place_group(c, every(8, 2)).inter.bandwidth.value, up / (4 * 2));
+  EXPECT_DOUBLE_EQ(place_group(c, every(8, 2)).inter_alone.bandwidth.value, up / 2);
 }
 
 TEST(Placement, OversubscriptionBindsGroupsWithFewNodesInEachPod) {
@@ -178,7 +208,7 @@ RC_GTEST_PROP(Placement, NoMemberHasMoreThanItsRoute, ()) {
   RC_ASSERT(g.nodes * g.ranks_per_node >= g.ranks);
   RC_ASSERT((g.nodes > 1) == (g.inter.hops > 0));
   RC_ASSERT((g.ranks_per_node > 1) == (g.intra.hops > 0));
-  if (g.nodes > 1) RC_ASSERT(g.inter.bandwidth <= c.nic_bandwidth && g.inter.bandwidth.value > 0);
+  if (g.nodes > 1) RC_ASSERT(g.inter.carried() <= c.nic_bandwidth && g.inter.bandwidth.value > 0);
 }
 
 }  // namespace plait::placement_test

@@ -36,7 +36,7 @@ TEST(Summary, AnNvswitchIslandHasAllNvlinksOfHalfItsDevicesBetweenItsHalves) {
   EXPECT_DOUBLE_EQ(nvlink_of(s.cuts[0]), 4 * 18 * 25e9);
   // Sockets 0 and 1 hold the halves, so the rest is the link between them.
   EXPECT_DOUBLE_EQ(s.cuts[0].bandwidth.value,
-                   4 * 18 * 25e9 + find_node("hgx-h100").socket_bandwidth.value);
+                   4 * 18 * 25e9 + find_node("hgx-h100").socket_bandwidth.value / kPcieShare);
 }
 
 TEST(Summary, AHybridCubeMeshIsCutInSixNvlinks) {
@@ -50,7 +50,8 @@ TEST(Summary, AHybridCubeMeshIsCutInSixNvlinks) {
 
 TEST(Summary, APcieBoxIsCutBetweenItsSockets) {
   const TopologySummary s = summarize(make_cluster({.preset = "pcie-8"}));
-  EXPECT_DOUBLE_EQ(s.cuts[0].bandwidth.value, find_node("pcie-8").socket_bandwidth.value);
+  EXPECT_DOUBLE_EQ(s.cuts[0].bandwidth.value,
+                   find_node("pcie-8").socket_bandwidth.value / kPcieShare);
 }
 
 TEST(Summary, HalvesOfAFatTreeExchangeWhatTheirNicsSendOverTheOversubscription) {

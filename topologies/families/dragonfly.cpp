@@ -39,6 +39,25 @@ class Dragonfly : public Cabling {
     if (groups_.n > 1) between_ = routers_.n * fabric.global_cables / (groups_.n - 1);
   }
 
+  std::string shape() const override {
+    const std::int64_t nics = fabric_.nodes_per_pod * nics_;
+    const auto part = [](std::int64_t from, std::int64_t cables, const char* where) {
+      return fmt::format(", {:.3g} : 1 {} ({} NICs, {} cables)",
+                         static_cast<double>(from) / static_cast<double>(cables), where, from,
+                         cables);
+    };
+    std::string out = fmt::format("dragonfly of {} groups of {} routers", groups_.n, routers_.n);
+    if (routers_.n > 1)
+      out += part(nics, (routers_.n - 1) * fabric_.parallel_cables, "from a router into its group");
+    if (groups_.n > 1)
+      out += part(nics * routers_.n, between_ * (groups_.n - 1), "from a group to others");
+    return out;
+  }
+  std::vector<Ports> ports_needed() const override {
+    return {{"routers", fabric_.nodes_per_pod * nics_ + (routers_.n - 1) * fabric_.parallel_cables +
+                            (groups_.n > 1 ? fabric_.global_cables : 0)}};
+  }
+
   std::int64_t switches() const override { return groups_.n * routers_.n; }
   Vertex vertex(std::int64_t s) const override {
     return {VertexKind::kRouter, s, fabric_.switch_latency};
@@ -103,7 +122,8 @@ class Dragonfly : public Cabling {
     return fabric_.nodes_per_pod * (groups_.n > 1 ? routers_.n : 1);
   }
 
-  /// When all nodes send as far as those of the group: the cables of one distance carry alike. Of
+  /// When all nodes send as far as those of the group: the cables of one distance carry alike, if
+  /// other groups begin at every router; no more than the group's nodes have without them. Of
   /// the group's flows, f reach delta groups on: every group then sends f of its flows over m
   /// cables, and each router its own part of them over its cables to the routers that these are on.
   /// In an exchange all distances come together, over all cables inside of a group.
@@ -126,8 +146,7 @@ class Dragonfly : public Cabling {
     }
     const bool together = towards == Towards::kAll;
     load = std::max(load, (together ? local + through : std::max(local, through)) / lanes);
-    const BytesPerSecond all = fabric_.bandwidth / load;
-    return {all, counted_alone(senders, towards, all)};
+    return counted(senders, towards, fabric_.bandwidth / load);
   }
 
  private:

@@ -38,6 +38,22 @@ class FatTree : public Cabling {
     core_up_ = up_ * (spine_up / std::ceil(spine_up));
   }
 
+  std::string shape() const override {
+    const char* kind = fabric_.rails > 1 ? "rail-optimised tree" : "fat tree";
+    if (leafs_ == 1) return fmt::format("{} of one switch", kind);
+    std::string out = fmt::format("{} of {} levels of switches, {:.3g} : 1 at leafs", kind,
+                                  blocks_ > 1 ? 3 : 2, fabric_.oversubscription);
+    if (blocks_ > 1) out += fmt::format(", {:.3g} : 1 at spines", fabric_.spine_oversubscription);
+    return out;
+  }
+  std::vector<Ports> ports_needed() const override {
+    const std::int64_t down = fabric_.nodes_per_pod * ceil_div(nics_, fabric_.rails);
+    if (leafs_ == 1) return {{"a leaf", std::min(down, nodes_ * nics_)}};
+    return {{"leafs", down + spines_},
+            {"spines", std::min(pods_, pods_per_block_) * fabric_.rails + cores_},
+            {"cores", cores_ > 0 ? blocks_ : 0}};
+  }
+
   std::int64_t switches() const override { return leafs_ + (blocks_ + cores_) * spines_; }
   Vertex vertex(std::int64_t s) const override {
     if (s < leafs_) return {VertexKind::kLeaf, s, fabric_.switch_latency};

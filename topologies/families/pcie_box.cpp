@@ -32,27 +32,46 @@ BytesPerSecond slot_of(const NodeSpec& node, const Device& device) {
   return std::min(node.pcie_bandwidth, device.pcie_bandwidth);
 }
 
+/// What is between sockets is told by what traffic achieves there, as NCCL counts it; links have a
+/// rate, of which traffic gets a share.
 std::vector<VertexId> add_sockets(LinkGraph& g, const NodeSpec& node) {
   std::vector<VertexId> sockets;
   for (std::int64_t i = 0; i < node.sockets; ++i) {
     sockets.push_back(boost::add_vertex({VertexKind::kHost, i, node.socket_latency}, g));
     if (i > 0) {
       add_link(g, sockets[sockets.size() - 2], sockets.back(), LinkClass::kPcie,
-               node.socket_bandwidth, node.socket_link_latency);
+               node.socket_bandwidth / kPcieShare, node.socket_link_latency);
     }
   }
   return sockets;
 }
 
-std::vector<VertexId> add_pcie_switches(LinkGraph& g, const NodeSpec& node,
-                                        const std::vector<VertexId>& sockets) {
+/// Where devices and NICs hang: on a socket or PCIe switch, which is two vertices where nothing
+/// that comes from below may go straight back.
+struct Port {
+  VertexId up = 0, down = 0;
+};
+
+void hang(LinkGraph& g, VertexId v, const Port& port, LinkClass link, BytesPerSecond bandwidth,
+          Seconds wire) {
+  add_one_way(g, v, port.up, link, bandwidth, wire);
+  add_one_way(g, port.down, v, link, bandwidth, wire);
+}
+
+std::vector<Port> add_pcie_switches(LinkGraph& g, const NodeSpec& node,
+                                    const std::vector<VertexId>& sockets, bool turns) {
   const auto count = static_cast<std::size_t>(node.pcie_switches);
-  std::vector<VertexId> switches;
+  std::vector<Port> switches;
   for (std::size_t i = 0; i < count; ++i) {
-    switches.push_back(boost::add_vertex(
-        {VertexKind::kPcieSwitch, static_cast<std::int64_t>(i), node.pcie_switch_latency}, g));
-    add_link(g, switches.back(), sockets[block(i, count, sockets.size())], LinkClass::kPcie,
-             node.pcie_bandwidth, node.pcie_latency);
+    Vertex v{VertexKind::kPcieSwitch, static_cast<std::int64_t>(i), node.pcie_switch_latency};
+    Port port;
+    port.up = port.down = boost::add_vertex(v, g);
+    v.way_down = true;
+    if (!turns) port.down = boost::add_vertex(v, g);
+    const VertexId socket = sockets[block(i, count, sockets.size())];
+    add_one_way(g, port.up, socket, LinkClass::kPcie, node.pcie_bandwidth, node.pcie_latency);
+    add_one_way(g, socket, port.down, LinkClass::kPcie, node.pcie_bandwidth, node.pcie_latency);
+    switches.push_back(port);
   }
   return switches;
 }
@@ -69,23 +88,26 @@ Island pcie_box(const NodeSpec& node, const Device& device, const Fabric& fabric
         boost::add_vertex({VertexKind::kDevice, static_cast<std::int64_t>(d), {}}, g));
   }
   const std::vector<VertexId> sockets = add_sockets(g, node);
-  const std::vector<VertexId> switches = add_pcie_switches(g, node, sockets);
   // Without peer access data turn around in host memory, as they do between root ports.
-  const std::vector<VertexId>& ports = switches.empty() || !device.peer_access ? sockets : switches;
+  std::vector<Port> ports = add_pcie_switches(g, node, sockets, device.peer_access);
+  island.through_host = !ports.empty() && !device.peer_access;
   // Without switches a device that shares its module with a processor hangs on that.
-  const bool on_module = switches.empty() && device.host_link == LinkClass::kC2c;
+  const bool on_module = ports.empty() && device.host_link == LinkClass::kC2c;
+  if (ports.empty()) {
+    for (const VertexId s : sockets) ports.push_back({s, s});
+  }
   for (std::size_t d = 0; d < n; ++d) {
-    add_link(g, island.devices[d], ports[block(d, n, ports.size())],
-             on_module ? LinkClass::kC2c : LinkClass::kPcie,
-             on_module ? device.host_bandwidth : slot_of(node, device), node.pcie_latency);
+    hang(g, island.devices[d], ports[block(d, n, ports.size())],
+         on_module ? LinkClass::kC2c : LinkClass::kPcie,
+         on_module ? device.host_bandwidth : slot_of(node, device), node.pcie_latency);
     island.host_of.push_back(sockets[block(d, n, sockets.size())]);
     if (nics > 0) island.nic_of.push_back(nic_for(d, n, nics, ports.size()));
   }
   for (std::size_t j = 0; j < nics; ++j) {
     island.nics.push_back(
         boost::add_vertex({VertexKind::kNic, static_cast<std::int64_t>(j), fabric.nic_latency}, g));
-    add_link(g, island.nics[j], ports[block(j, nics, ports.size())], LinkClass::kPcie,
-             nic_bus(node, fabric), node.pcie_latency);
+    hang(g, island.nics[j], ports[block(j, nics, ports.size())], LinkClass::kPcie,
+         nic_bus(node, fabric), node.pcie_latency);
   }
   return island;
 }

@@ -6,6 +6,7 @@
 // message goes along one dimension after the other, the shorter way round; half way round both are
 // equally short, so there are 2^(such dimensions) ways.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,6 +21,14 @@ class Torus : public Cabling {
   Torus(const Fabric& fabric, std::int64_t nodes, std::int64_t nics)
       : Cabling(fabric, nodes, nics), length_(fabric.dimensions), stride_(length_.size()) {
     for (std::size_t k = length_.size(); k-- > 0; switches_ *= length_[k]) stride_[k] = switches_;
+  }
+
+  std::string shape() const override {
+    return fmt::format("torus of {} switches, {} NICs and {} cables of each",
+                       fmt::join(length_, " x "), fabric_.nodes_per_pod * nics_, own_cables());
+  }
+  std::vector<Ports> ports_needed() const override {
+    return {{"switches", fabric_.nodes_per_pod * nics_ + own_cables()}};
   }
 
   std::int64_t switches() const override { return switches_; }
@@ -82,17 +91,21 @@ class Torus : public Cabling {
   std::int64_t period() const override { return stride_[0] * fabric_.nodes_per_pod; }
 
   /// When all nodes send as far in the same directions as those of the group, the links along a
-  /// dimension and direction carry alike: (flows of a switch) * (mean steps that way).
+  /// dimension and direction carry alike, (flows of a switch) * (mean steps that way), if other
+  /// groups begin at every switch; no more than the group's nodes have without them.
   Shares shares(const Senders& senders, Towards towards) const override {
     const double mean = std::ranges::max(towards == Towards::kNext ? steps_of_ring(senders.nodes)
                                                                    : steps_to_all(senders.nodes));
     const BytesPerSecond link = fabric_.bandwidth * static_cast<double>(fabric_.parallel_cables);
     const auto everyone = static_cast<double>(fabric_.nodes_per_pod * senders.all) * mean;
-    const BytesPerSecond all = link / std::max(1.0, everyone);
-    return {all, counted_alone(senders, towards, all)};
+    return counted(senders, towards, link / std::max(1.0, everyone));
   }
 
  private:
+  /// Of a switch, to its neighbours.
+  std::int64_t own_cables() const {
+    return 2 * static_cast<std::int64_t>(length_.size()) * fabric_.parallel_cables;
+  }
   /// Of a flow in the mean, along each dimension up and down.
   std::vector<double> steps_of_ring(std::span<const std::int64_t> nodes) const {
     std::vector<double> steps(2 * length_.size());
