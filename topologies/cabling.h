@@ -111,9 +111,15 @@ class Cabling {
   std::int64_t nodes_, nics_;
 
  private:
+  /// What a node sends to another one: the hops between switches of each way that its NICs take.
+  struct NodeFlow {
+    double share = 1;  // of what the node sends
+    std::vector<std::vector<Hop>> ways;
+  };
+  std::vector<NodeFlow> flows_of(const Senders& senders, Towards towards) const;
   /// The least that is left to one of `flows` of each node, which its NICs from `first` on send.
-  BytesPerSecond count(const Senders& senders, Towards towards, std::int64_t flows,
-                       std::int64_t first) const;
+  BytesPerSecond least_left(std::span<const NodeFlow> nodes, std::int64_t flows,
+                            std::int64_t first) const;
 };
 
 /// The fabric of `nodes` nodes with `nics` NICs each.
