@@ -57,26 +57,42 @@ bool is_down_projection(const Tensor& weight) {
   return std::ranges::any_of(kNames, [&](auto name) { return weight.name.starts_with(name); });
 }
 
-/// The weight becomes rows of packed bytes; the product says what they stand for.
-void pack(Draft& d, Op& op, WeightFormat chosen, const char* field) {
-  MatMul* g = body_of<MatMul>(op);
-  if (g == nullptr || chosen == WeightFormat::kPlain) return;
-  Tensor& w = d.tensors[op.operands[1].tensor];
-  const WeightFormat format = is_down_projection(w) ? chosen : most_of(chosen);
-  g->weights = format;
-  Dim& row = w.dims[static_cast<std::size_t>(w.rank - 1)];
-  const std::int64_t bytes = row.global * bytes_of_256(format);
-  if (bytes % 256 != 0) {
-    throw refusal("S060",
-                  w.name + " has rows of " + std::to_string(row.global) + " weights, which " +
-                      std::string(name_of(format)) + " cannot pack",
-                  field, "rows of whole blocks", "choose another format");
+/// Weights become rows of packed bytes; the products say what these stand for. Kinds of layers may
+/// share a weight, experts behind attention and behind mixers with states.
+class WeightPacking {
+ public:
+  explicit WeightPacking(Draft& d) : d_(d) {}
+
+  void pack(Op& op, WeightFormat chosen, const char* field) {
+    MatMul* g = body_of<MatMul>(op);
+    if (g == nullptr || chosen == WeightFormat::kPlain) return;
+    const TensorId weight = op.operands[1].tensor;
+    const auto found = packed_.find(weight);
+    g->weights = found != packed_.end() ? found->second
+                                        : packed_[weight] = made(d_.tensors[weight], chosen, field);
   }
-  // The mean of two formats has no blocks: as many bytes as can be divided over ranks.
-  constexpr std::int64_t kDivisible = 64;
-  row.global = is_mix(format) ? round_up(bytes / 256, kDivisible) : bytes / 256;
-  w.dtype = DType::kInt8;
-}
+
+ private:
+  static WeightFormat made(Tensor& w, WeightFormat chosen, const char* field) {
+    const WeightFormat format = is_down_projection(w) ? chosen : most_of(chosen);
+    Dim& row = w.dims[static_cast<std::size_t>(w.rank - 1)];
+    const std::int64_t bytes = row.global * bytes_of_256(format);
+    if (bytes % 256 != 0) {
+      throw refusal("S060",
+                    w.name + " has rows of " + std::to_string(row.global) + " weights, which " +
+                        std::string(name_of(format)) + " cannot pack",
+                    field, "rows of whole blocks", "choose another format");
+    }
+    // The mean of two formats has no blocks: as many bytes as can be divided over ranks.
+    constexpr std::int64_t kDivisible = 64;
+    row.global = is_mix(format) ? round_up(bytes / 256, kDivisible) : bytes / 256;
+    w.dtype = DType::kInt8;
+    return format;
+  }
+
+  Draft& d_;
+  std::map<TensorId, WeightFormat> packed_;
+};
 
 }  // namespace
 
@@ -92,6 +108,7 @@ void keep_forward(Draft& d) {
 }
 
 void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
+  WeightPacking packing(d);
   for (LayerKind& kind : d.layers) {
     Block& block = kind.kept.forward;
     cast_inputs(d, block, precision);
@@ -99,14 +116,14 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
       if (is_router(d, op)) continue;
       const bool experts = multiplies_by_experts(d, op);
       if (!experts) {
-        pack(d, op, precision.weights, "serving.weights");
+        packing.pack(op, precision.weights, "serving.weights");
         continue;
       }
-      pack(d, op, precision.experts, "serving.expert_weights");
+      packing.pack(op, precision.experts, "serving.expert_weights");
       body_of<MatMul>(op)->served = precision.fused_experts;
     }
   }
-  for (Op& op : d.head_forward.ops) pack(d, op, precision.head, "serving.head_weights");
+  for (Op& op : d.head_forward.ops) packing.pack(op, precision.head, "serving.head_weights");
 }
 
 void sample_tokens(Draft& d, const Step& step) {

@@ -90,6 +90,26 @@ TEST(ServingStates, FewTokensReadFewExpertsBehindEachMixer) {
   }
 }
 
+// 18 bytes of 32 weights, once: the layers' experts are one, whatever mixer is before them.
+TEST(ServingStates, ExpertsBehindSeveralMixersArePackedOnce) {
+  Model m = tiny_next("ggga");
+  m.expert_ffn_hidden = 32, m.hidden = 64;
+  const auto of_experts = [&](WeightFormat format) {
+    ServingPrecision p;
+    p.experts = format;
+    const Plan plan = plan_of(m, kDecode, {}, {}, p);
+    for (const MatMul& g : bodies<MatMul>(plan)) {
+      if (g.batch > 1) {
+        EXPECT_EQ(g.weights, format);
+      }
+    }
+    return live_memory(plan, 0).by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
+  };
+  const std::int64_t experts = 4 * 4 * 3 * m.hidden * m.expert_ffn_hidden;
+  EXPECT_EQ(of_experts(WeightFormat::kPlain) - of_experts(WeightFormat::kQ4_0),
+            experts * 2 - experts * 18 / 32);
+}
+
 // Tokens and logits to all replicas, and results back: in each layer, whatever its mixer.
 TEST(ServingStates, ReplicasExchangeTheTokensOfEachLayerWithExperts) {
   for (const ExpertSharing how : {ExpertSharing::kDealt, ExpertSharing::kDivided}) {
