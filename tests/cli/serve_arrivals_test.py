@@ -107,6 +107,13 @@ class ServeArrivals(CommandTest):
                                [dict(kind, prompt_tokens=positions - 1)])
                 self.assertEqual(self.serve(fits).code, 0)
 
+    def test_states_have_no_positions(self):
+        states = changed(changed(ONE_GPU, "model", "mamba2-2.7b"), "serving.requests",
+                         {"kinds": [{"prompt_tokens": 8000, "output_tokens": 1}], "count": 2})
+        for scenario in (states, changed(states, "serving.engine", {"max_model_len": 8192})):
+            told = self.serve(scenario)
+            self.assertEqual(told.code, 0, told.err)
+
     def test_a_queue_that_grows_is_told(self):
         self.assertEqual(self.serve(ONE_GPU).err, "")
         self.assertIn("W019", self.serve(changed(ONE_GPU, "serving.requests.rate_per_s", 100)).err)
