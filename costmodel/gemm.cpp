@@ -49,7 +49,9 @@ bool is_of_llama_cpp(WeightFormat f) {
     case WeightFormat::kIq1S:
     case WeightFormat::kMxfp4:
     case WeightFormat::kQ5KM:
-    case WeightFormat::kQ4KM: return true;
+    case WeightFormat::kQ4KM:
+    case WeightFormat::kQ5_1Q8_0:
+    case WeightFormat::kQ5_0Q8_0: return true;
   }
   return false;
 }
