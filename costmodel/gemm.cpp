@@ -17,9 +17,51 @@ Cost datasheet_cost(const MatMul& op, const Device& device, double slowdown) {
   return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
 }
 
+/// Formats that llama.cpp's kernels dequantise: get_vec_dot_q_cuda in ggml-cuda/mmvq.cu, which vLLM
+/// has taken over for files of them (csrc/quantization/gguf). Engines widen the others on the way
+/// into the tiles of the matrix units, few rows as many (Marlin: Frantar et al. 2024, arXiv
+/// 2408.11743).
+bool is_of_llama_cpp(WeightFormat f) {
+  switch (f) {
+    case WeightFormat::kPlain:
+    case WeightFormat::kFp8:
+    case WeightFormat::kInt8:
+    case WeightFormat::kInt4:
+    case WeightFormat::kNvfp4: return false;
+    case WeightFormat::kQ8_0:
+    case WeightFormat::kQ6K:
+    case WeightFormat::kQ5K:
+    case WeightFormat::kQ5_1:
+    case WeightFormat::kQ5_0:
+    case WeightFormat::kQ4K:
+    case WeightFormat::kQ4_1:
+    case WeightFormat::kQ4_0:
+    case WeightFormat::kIq4Nl:
+    case WeightFormat::kIq4Xs:
+    case WeightFormat::kQ3K:
+    case WeightFormat::kIq3S:
+    case WeightFormat::kIq3Xxs:
+    case WeightFormat::kQ2K:
+    case WeightFormat::kIq2S:
+    case WeightFormat::kIq2Xs:
+    case WeightFormat::kIq2Xxs:
+    case WeightFormat::kIq1M:
+    case WeightFormat::kIq1S:
+    case WeightFormat::kMxfp4:
+    case WeightFormat::kQ5KM:
+    case WeightFormat::kQ4KM:
+    case WeightFormat::kQ5_1Q8_0:
+    case WeightFormat::kQ5_0Q8_0: return true;
+  }
+  return false;
+}
+
 /// Rows up to which llama.cpp multiplies quantised weights as a matrix by vectors (ggml-cuda/mmvq,
 /// MMVQ_MAX_BATCH_SIZE).
 constexpr std::int64_t kMostVectors = 8;
+/// Its products of bytes are dp4a, over products of fp32. H200: 39.3 T and 22 T instructions' worth
+/// of operations a second (ashvardanian/less_slow.cpp pull request 35, u8u32 DP4A and f32 FMA).
+constexpr double kBytesOverFloats = 39.3 / 22;
 
 // Outside of the matrix units, whose tiles a few rows leave empty; B is streamed as it is for any
 // product. A kernel before it narrows the input.
@@ -29,9 +71,10 @@ Cost matrix_vector_cost(const MatMul& op, const Device& device) {
   const double bandwidth = tiled == nullptr ? plain.bandwidth : tiled->bandwidth;
   const Seconds start = tiled == nullptr ? plain.fixed : Seconds(tiled->fixed_us * 1e-6);
   const Seconds narrow = stream_fit(device, StreamKind::kCopy).fixed;
-  return roofline(fixed_time(device, start + narrow), hardware_flops(op) / device.vector_fp32,
-                  memory_traffic(op) / (device.memory_bandwidth * bandwidth),
-                  {Provenance::kDatasheet, 0.3});
+  const double dots = generation_of(device) == Generation::kCpu ? 1 : kBytesOverFloats;
+  return roofline(
+      fixed_time(device, start + narrow), hardware_flops(op) / (device.vector_fp32 * dots),
+      memory_traffic(op) / (device.memory_bandwidth * bandwidth), {Provenance::kDatasheet, 0.3});
 }
 
 /// Elements from the start of a row of A, B and the result, as they are stored, to the next one.
@@ -95,8 +138,7 @@ Cost outside_of_matrix_units(const MatMul& op, const Device& device, double slow
 
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
-  if (op.weights != WeightFormat::kPlain && op.m <= kMostVectors)
-    return matrix_vector_cost(op, device);
+  if (is_of_llama_cpp(op.weights) && op.m <= kMostVectors) return matrix_vector_cost(op, device);
   const double misaligned = misalignment(op, device);
   if (misaligned > 1 && leaves_matrix_units(op, device))
     return outside_of_matrix_units(op, device, slowdown);

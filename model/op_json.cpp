@@ -20,7 +20,11 @@ Choice<DType> dtype_rule() {
                     DType::kInt64, DType::kInt32, DType::kInt8, DType::kNvfp4, DType::kNf4});
 }
 
-Choice<WeightFormat> format_rule() { return choice_of<WeightFormat>(kWeightFormats); }
+Choice<WeightFormat> format_rule() {
+  auto out = choice_of<WeightFormat>(kWeightFormats);
+  for (const WeightFormat f : kFallbackMixes) out.values.emplace_back(name_of(f), f);
+  return out;
+}
 
 template <class T>
 Field<T> size(std::string key, std::int64_t T::*member) {

@@ -36,7 +36,9 @@ enum class WeightFormat : std::uint8_t {
   kMxfp4,  // OCP microscaling: blocks of 32 with one 8-bit scale
   kNvfp4,  // blocks of 16 with one 8-bit scale
   kQ5KM,   // mixes: Q5_K and Q4_K, but for down projections (most_of)
-  kQ4KM
+  kQ4KM,
+  kQ5_1Q8_0,  // what down projections of the mixes fall back to (fallback_of): of no scenario
+  kQ5_0Q8_0
 };
 inline constexpr std::array kWeightFormats = {
     WeightFormat::kPlain,  WeightFormat::kFp8,   WeightFormat::kInt8, WeightFormat::kInt4,
@@ -46,6 +48,7 @@ inline constexpr std::array kWeightFormats = {
     WeightFormat::kIq3Xxs, WeightFormat::kQ2K,   WeightFormat::kIq2S, WeightFormat::kIq2Xs,
     WeightFormat::kIq2Xxs, WeightFormat::kIq1M,  WeightFormat::kIq1S, WeightFormat::kMxfp4,
     WeightFormat::kNvfp4,  WeightFormat::kQ5KM,  WeightFormat::kQ4KM};
+inline constexpr std::array kFallbackMixes = {WeightFormat::kQ5_1Q8_0, WeightFormat::kQ5_0Q8_0};
 
 /// What a mix has of all matrices but down projections, of which it has Q6_K in half of the layers:
 /// the first and last eighth and every third of the others (llama.cpp, src/llama-quant.cpp,
@@ -53,6 +56,8 @@ inline constexpr std::array kWeightFormats = {
 /// wider. The format itself where it is no mix.
 constexpr WeightFormat most_of(WeightFormat f) {
   if (f == WeightFormat::kQ5KM) return WeightFormat::kQ5K;
+  if (f == WeightFormat::kQ5_1Q8_0) return WeightFormat::kQ5_1;
+  if (f == WeightFormat::kQ5_0Q8_0) return WeightFormat::kQ5_0;
   return f == WeightFormat::kQ4KM ? WeightFormat::kQ4K : f;
 }
 constexpr bool is_mix(WeightFormat f) { return most_of(f) != f; }
@@ -69,6 +74,8 @@ constexpr std::int64_t bytes_of_256(WeightFormat f) {
     case WeightFormat::kInt8: return 256;
     case WeightFormat::kInt4: return 133;
     case WeightFormat::kQ8_0: return 272;
+    case WeightFormat::kQ5_1Q8_0: return 232;
+    case WeightFormat::kQ5_0Q8_0: return 224;
     case WeightFormat::kQ6K: return 210;
     case WeightFormat::kQ5KM: return 193;
     case WeightFormat::kQ5_1: return 192;
@@ -93,6 +100,81 @@ constexpr std::int64_t bytes_of_256(WeightFormat f) {
     case WeightFormat::kIq1S: return 50;
   }
   return 0;
+}
+
+/// Weights of a row that share a block, of which a row has a whole number: those of the sources
+/// above.
+constexpr std::int64_t block_of(WeightFormat f) {
+  switch (f) {
+    case WeightFormat::kPlain:
+    case WeightFormat::kFp8:
+    case WeightFormat::kInt8: return 1;
+    case WeightFormat::kNvfp4: return 16;
+    case WeightFormat::kQ8_0:
+    case WeightFormat::kQ5_1:
+    case WeightFormat::kQ5_0:
+    case WeightFormat::kQ4_1:
+    case WeightFormat::kQ4_0:
+    case WeightFormat::kIq4Nl:
+    case WeightFormat::kMxfp4:
+    case WeightFormat::kQ5_1Q8_0:
+    case WeightFormat::kQ5_0Q8_0: return 32;
+    case WeightFormat::kInt4: return 128;
+    case WeightFormat::kQ6K:
+    case WeightFormat::kQ5K:
+    case WeightFormat::kQ4K:
+    case WeightFormat::kIq4Xs:
+    case WeightFormat::kQ3K:
+    case WeightFormat::kIq3S:
+    case WeightFormat::kIq3Xxs:
+    case WeightFormat::kQ2K:
+    case WeightFormat::kIq2S:
+    case WeightFormat::kIq2Xs:
+    case WeightFormat::kIq2Xxs:
+    case WeightFormat::kIq1M:
+    case WeightFormat::kIq1S:
+    case WeightFormat::kQ5KM:
+    case WeightFormat::kQ4KM: return 256;
+  }
+  return 1;
+}
+
+/// What llama.cpp packs a matrix in whose rows are not whole blocks of 256 (src/llama-quant.cpp at
+/// 007dbbf3, tensor_type_fallback); one whose rows are not whole blocks of that either stays in 16
+/// bits. The format itself: there is none.
+constexpr WeightFormat fallback_of(WeightFormat f) {
+  switch (f) {
+    case WeightFormat::kIq4Xs:
+    case WeightFormat::kIq3S:
+    case WeightFormat::kIq3Xxs:
+    case WeightFormat::kIq2S:
+    case WeightFormat::kIq2Xs:
+    case WeightFormat::kIq2Xxs:
+    case WeightFormat::kIq1M:
+    case WeightFormat::kIq1S: return WeightFormat::kIq4Nl;
+    case WeightFormat::kQ3K:
+    case WeightFormat::kQ2K: return WeightFormat::kQ4_0;
+    case WeightFormat::kQ4K: return WeightFormat::kQ5_0;
+    case WeightFormat::kQ5K: return WeightFormat::kQ5_1;
+    case WeightFormat::kQ6K: return WeightFormat::kQ8_0;
+    case WeightFormat::kQ4KM: return WeightFormat::kQ5_0Q8_0;
+    case WeightFormat::kQ5KM: return WeightFormat::kQ5_1Q8_0;
+    case WeightFormat::kPlain:
+    case WeightFormat::kFp8:
+    case WeightFormat::kInt8:
+    case WeightFormat::kInt4:
+    case WeightFormat::kQ8_0:
+    case WeightFormat::kQ5_1:
+    case WeightFormat::kQ5_0:
+    case WeightFormat::kQ4_1:
+    case WeightFormat::kQ4_0:
+    case WeightFormat::kIq4Nl:
+    case WeightFormat::kMxfp4:
+    case WeightFormat::kNvfp4:
+    case WeightFormat::kQ5_1Q8_0:
+    case WeightFormat::kQ5_0Q8_0: return f;
+  }
+  return f;
 }
 
 /// "q4_0", "int4": as scenarios write them.
@@ -125,6 +207,8 @@ constexpr std::string_view name_of(WeightFormat f) {
     case WeightFormat::kNvfp4: return "nvfp4";
     case WeightFormat::kQ5KM: return "q5_k_m";
     case WeightFormat::kQ4KM: return "q4_k_m";
+    case WeightFormat::kQ5_1Q8_0: return "q5_1_q8_0";
+    case WeightFormat::kQ5_0Q8_0: return "q5_0_q8_0";
   }
   return "?";
 }

@@ -37,8 +37,9 @@ std::vector<Limit> limits_of(Serving& serving) {
           {"serving.disaggregated.decode.engine.max_model_len", d.decode.limits}};
 }
 
-/// A model that is written out may leave its positions open.
+/// A model that is written out may leave its positions open; states have none.
 bool has_positions(const Scenario& s) {
+  if (s.model.attention_layers() == 0) return false;
   const Json* model = s.source == nullptr ? nullptr : s.source->root().find("model");
   if (model == nullptr || !model->is(Json::Kind::kObject)) return model != nullptr;
   return std::ranges::any_of(

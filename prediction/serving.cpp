@@ -13,6 +13,7 @@
 #include "prediction/context_length.h"
 #include "prediction/deployment.h"
 #include "prediction/narrower_release.h"
+#include "prediction/number_formats.h"
 #include "prediction/serving_cures.h"
 #include "prediction/serving_doubts.h"
 #include "reports/human.h"
@@ -133,6 +134,7 @@ void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r,
 /// What is to be served; limits that `serving` does not state follow from it.
 std::vector<Request> asked(const Scenario& s, Serving& serving) {
   require_described(s.model, serving, s.strategy.mesh);
+  require_formats(s, serving);
   require_positions(s);
   require_arrivals(serving.load);
   std::vector<Request> requests = requests_of(serving.load);

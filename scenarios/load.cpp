@@ -211,6 +211,7 @@ void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& 
   ResolvedModel resolved =
       resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
   out.model = std::move(resolved.model);
+  if (!out.serving) require_learned_positions(out.model, longest);
   if (out.model.experts == 0) out.workload.capacity_factor = 0;  // no token is dropped
   resolve_machine(root, parts, out);
   resolve_on_machine(root, out);

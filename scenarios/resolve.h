@@ -42,9 +42,11 @@ struct ResolvedModel {
   std::optional<HfQuantization> quantization;
 };
 /// The model: preset or config.json, then the changes, then what follows from these. Throws
-/// InputError M0xx and S003 to S005. Appends a warning for each ignored key of a config.json.
+/// InputError M0xx, S003 and S005. Appends a warning for each ignored key of a config.json.
 ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
                             std::int64_t sequence_length, Warnings& warnings);
+/// Throws InputError S004 where a workload's sequences are longer than the table of positions.
+void require_learned_positions(const Model& model, std::int64_t sequence_length);
 
 /// Fills presets of node, device and fabric in `part`, and makes the cluster. Throws C0xx.
 Cluster resolve_cluster(const Json& json, ClusterPart& part);

@@ -57,19 +57,12 @@ void fill(Model& m, std::int64_t sequence_length) {
   if (m.max_positions == 0) m.max_positions = sequence_length;
 }
 
-void check(const Model& m, std::int64_t sequence_length) {
+void check(const Model& m) {
   if (m.heads % m.kv_heads != 0) {
     refuse_field("S003",
                  fmt::format("heads = {} is no multiple of kv_heads = {}", m.heads, m.kv_heads),
                  "model.kv_heads", fmt::format("a divisor of {}", m.heads),
                  "correct model.kv_heads", {"model.heads"});
-  }
-  if (m.positions == PositionKind::kLearned && sequence_length > m.max_positions) {
-    refuse_field("S004",
-                 fmt::format("the sequence of {} tokens is longer than the {} learned positions",
-                             sequence_length, m.max_positions),
-                 "workload.sequence_length", fmt::format("at most {}", m.max_positions),
-                 "shorten the sequence or raise model.max_positions", {"model.max_positions"});
   }
 }
 
@@ -103,8 +96,17 @@ ResolvedModel resolve_model(const Json* json, ModelPart part, const std::string&
   }
   model_part_table().read(*json, part, base);
   fill(part.model, sequence_length);
-  check(part.model, sequence_length);
+  check(part.model);
   return {std::move(part.model), std::move(quantization)};
+}
+
+void require_learned_positions(const Model& m, std::int64_t sequence_length) {
+  if (m.positions != PositionKind::kLearned || sequence_length <= m.max_positions) return;
+  refuse_field("S004",
+               fmt::format("the sequence of {} tokens is longer than the {} learned positions",
+                           sequence_length, m.max_positions),
+               "workload.sequence_length", fmt::format("at most {}", m.max_positions),
+               "shorten the sequence or raise model.max_positions", {"model.max_positions"});
 }
 
 }  // namespace plait

@@ -294,7 +294,8 @@ const Table<Serving>& serving_table() {
           field_of<S>("weights", part(&P::weights), formats(),
                       "Weights of the linear layers, widened as products read them; plain: in "
                       "`dtype`. q4_k_m and q5_k_m: llama.cpp's mixes, down projections in Q6_K in "
-                      "half of the layers."),
+                      "half of the layers. Matrices whose rows are not whole blocks of 256: as "
+                      "llama.cpp falls back, from q4_k to q5_0."),
           field_of<S>("expert_weights", part(&P::experts), formats(), "The same for experts.")
               .otherwise("weights")
               .silent_by_default(),

@@ -39,14 +39,26 @@ std::int64_t pooled(const EngineLimits& limits) {
       1, limits.cache_tokens / std::max<std::int64_t>(1, limits.max_context));
 }
 
+/// Blocks of a pool that is stated, where layers keep unlike much: as large a part of a sequence's
+/// as its tokens are of max_context; of llama.cpp, whose pool is dealt to slots, whole sequences.
+double stated_blocks(const KeptLayers& kept, const EngineLimits& limits) {
+  const auto each = static_cast<double>(
+      kept.most_blocks(limits.max_context, limits.max_tokens, limits.block_size));
+  if (limits.engine == ServingEngine::kLlamaCpp) return static_cast<double>(pooled(limits)) * each;
+  const auto longest = static_cast<double>(std::max<std::int64_t>(1, limits.max_context));
+  return static_cast<double>(limits.cache_tokens) / longest * each;
+}
+
 /// A pool that is stated is no larger than that, whatever memory leaves.
 void limit(CacheCapacity& c, const EngineLimits& limits) {
   if (limits.cache_tokens == 0) return;
-  const std::int64_t blocks =
-      c.kept.differ() ? pooled(limits) * c.kept.most_blocks(limits.max_context, limits.max_tokens,
-                                                            limits.block_size)
-                      : ceil_div(limits.cache_tokens, limits.block_size) * c.kept.layers();
-  c.blocks = std::min(c.blocks, blocks);
+  if (c.kept.differ()) {
+    const double blocks = stated_blocks(c.kept, limits);
+    if (blocks < static_cast<double>(c.blocks)) c.blocks = static_cast<std::int64_t>(blocks);
+  } else {
+    c.blocks =
+        std::min(c.blocks, ceil_div(limits.cache_tokens, limits.block_size) * c.kept.layers());
+  }
   c.tokens = std::min(c.tokens, limits.cache_tokens);
 }
 

@@ -21,8 +21,9 @@ std::size_t Pool::least() const {
   return static_cast<std::size_t>(least - replicas_.begin());
 }
 
-Progress Pool::complete(std::size_t i) {
+Progress Pool::complete(std::size_t i, SimTime now) {
   Replica& replica = replicas_[i];
+  replica.completed = now;
   Progress done = replica.engine.complete(replica.in_flight.front());
   replica.in_flight.pop_front();
   return done;
@@ -69,7 +70,7 @@ SimTime Pool::launch(std::size_t i, const Batch& batch, SimTime now) {
       counted_sum(to_sim_time(options_.limits.step_overhead),
                   counted_product(sequences, to_sim_time(options_.limits.sequence_overhead)));
   replica.stage.resize(time.stage.size());
-  const bool goes_on = options_.limits.async_scheduling && replica.stage[0] == now;
+  const bool goes_on = options_.limits.async_scheduling && replica.completed == now;
   replica.host = goes_on ? std::max(counted_sum(replica.host, overhead), now)
                          : counted_sum(std::max(replica.host, now), overhead);
   use_.busy.resize(time.stage.size());

@@ -2,6 +2,10 @@
 // Replicas of one layout at work. Each forms batches (serving/engine.h) and passes them through its
 // pipeline stages; a batch b goes through stages s = 0 .. p - 1, with up to p batches on the way:
 //   issued(b) = max(now, host) + overhead                  the host is one thread
+//   issued(b) = max(now, host + overhead)                  with async scheduling: it has prepared
+//   b,
+//                                                          which follows one that ends now (over
+//                                                          stages: vLLM's pull request 32359)
 //   begin(b, s) = max(arrived(b, s), end(b - 1, s))        a stage works on one batch at a time
 //   end(b, s) = begin(b, s) + stage[s],  arrived(b, s + 1) = end(b, s) + hop[s]
 
@@ -17,6 +21,7 @@ struct Replica {
   Engine engine;
   std::deque<std::size_t> to_fetch = {};  // requests whose keys and values it has no room for yet
   std::deque<Batch> in_flight = {};       // oldest first
+  SimTime completed = -1;                 // when the last batch that has passed all stages did so
   SimTime host = 0;                       // free from then on
   std::vector<SimTime> stage = {};        // the same
   std::size_t outstanding() const { return engine.outstanding() + to_fetch.size(); }
@@ -32,8 +37,8 @@ class Pool {
   Replica& operator[](std::size_t i) { return replicas_[i]; }
   /// With the fewest requests, the first of several.
   std::size_t least() const;
-  /// What the oldest batch of replica i brought forth.
-  Progress complete(std::size_t i);
+  /// What the oldest batch of replica i, which ends now, brought forth.
+  Progress complete(std::size_t i, SimTime now);
   /// Launches what all replicas can run, a batch of each at a time: those that share experts are
   /// to know of one another's. `launched(i, batch, end)` sees each and when it has passed the last
   /// stage.

@@ -170,7 +170,7 @@ class Server {
     arriving_.answered(r, now_, [this](std::size_t next, SimTime at) { arrives(next, at); });
   }
   void end_step(std::size_t i) {
-    const Progress done = generating_.complete(i);
+    const Progress done = generating_.complete(i, now_);
     for (const std::size_t r : done.sampled) count_token(r);
     for (const std::size_t r : done.finished) {
       generating_[i].engine.release(r);
@@ -181,7 +181,7 @@ class Server {
   /// Prompts that are computed go on, or are answered where a token was all that was asked for.
   void end_prefill(std::size_t i) {
     const bool samples = handing_->first_token == FirstToken::kPrefill;
-    for (const std::size_t r : prefill_->complete(i).finished) {
+    for (const std::size_t r : prefill_->complete(i, now_).finished) {
       out_.handovers[r].prefilled = now_;
       if (samples) count_token(r);
       if (samples && requests_[r].output == 1) {

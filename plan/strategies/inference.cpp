@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/quantity.h"
 #include "plan/refusal.h"
 
 namespace plait {
@@ -57,26 +58,55 @@ bool is_down_projection(const Tensor& weight) {
   return std::ranges::any_of(kNames, [&](auto name) { return weight.name.starts_with(name); });
 }
 
-/// The weight becomes rows of packed bytes; the product says what they stand for.
-void pack(Draft& d, Op& op, WeightFormat chosen, const char* field) {
-  MatMul* g = body_of<MatMul>(op);
-  if (g == nullptr || chosen == WeightFormat::kPlain) return;
-  Tensor& w = d.tensors[op.operands[1].tensor];
-  const WeightFormat format = is_down_projection(w) ? chosen : most_of(chosen);
-  g->weights = format;
-  Dim& row = w.dims[static_cast<std::size_t>(w.rank - 1)];
-  const std::int64_t bytes = row.global * bytes_of_256(format);
-  if (bytes % 256 != 0) {
-    throw refusal("S060",
-                  w.name + " has rows of " + std::to_string(row.global) + " weights, which " +
-                      std::string(name_of(format)) + " cannot pack",
-                  field, "rows of whole blocks", "choose another format");
+/// Weights become rows of packed bytes; the products say what these stand for. Kinds of layers may
+/// share a weight, experts behind attention and behind mixers with states.
+class WeightPacking {
+ public:
+  explicit WeightPacking(Draft& d) : d_(d) {}
+
+  /// Throws InputError S060.
+  void pack(Op& op, WeightFormat chosen, const char* field) {
+    MatMul* g = body_of<MatMul>(op);
+    if (g == nullptr || chosen == WeightFormat::kPlain) return;
+    const TensorId weight = op.operands[1].tensor;
+    const auto found = packed_.find(weight);
+    g->weights = found != packed_.end() ? found->second
+                                        : packed_[weight] = made(d_.tensors[weight], chosen, field);
   }
-  // The mean of two formats has no blocks: as many bytes as can be divided over ranks.
-  constexpr std::int64_t kDivisible = 64;
-  row.global = is_mix(format) ? round_up(bytes / 256, kDivisible) : bytes / 256;
-  w.dtype = DType::kInt8;
-}
+
+ private:
+  WeightFormat made(Tensor& w, WeightFormat chosen, const char* field) const {
+    Dim& row = w.dims[static_cast<std::size_t>(w.rank - 1)];
+    const WeightFormat format =
+        format_of(w, row.global, is_down_projection(w) ? chosen : most_of(chosen), field);
+    if (format == WeightFormat::kPlain) return format;
+    // As many bytes to each rank. Those of experts may be divided over dp too (divide_experts).
+    const bool of_experts = w.rank == 3 && is_down_projection(w);
+    const AxisSet axes = of_experts ? AxisSet(Axis::kDp) | Axis::kTp : row.sharded;
+    row.global =
+        round_up(ceil_div(row.global * bytes_of_256(format), 256), d_.mesh().size_of(axes));
+    w.dtype = DType::kInt8;
+    return format;
+  }
+  static WeightFormat format_of(const Tensor& w, std::int64_t row, WeightFormat chosen,
+                                const char* field) {
+    if (row % block_of(chosen) == 0) return chosen;
+    const WeightFormat other = fallback_of(chosen);
+    if (other != chosen) return row % block_of(other) == 0 ? other : WeightFormat::kPlain;
+    const bool of_llama_cpp = block_of(chosen) == 32;
+    throw refusal(
+        "S060",
+        w.name + " has rows of " + std::to_string(row) + " weights, which " +
+            std::string(name_of(chosen)) + " cannot pack",
+        field, "rows of a multiple of " + std::to_string(block_of(chosen)) + " weights",
+        of_llama_cpp ? "choose \"q4_k\" or another k-quant, of which llama.cpp leaves such rows in "
+                       "16 bits; or \"int8\" or \"fp8_weights\""
+                     : "choose \"int8\" or \"fp8_weights\", which pack rows of any length");
+  }
+
+  Draft& d_;
+  std::map<TensorId, WeightFormat> packed_;
+};
 
 }  // namespace
 
@@ -92,6 +122,7 @@ void keep_forward(Draft& d) {
 }
 
 void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
+  WeightPacking packing(d);
   for (LayerKind& kind : d.layers) {
     Block& block = kind.kept.forward;
     cast_inputs(d, block, precision);
@@ -99,14 +130,14 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
       if (is_router(d, op)) continue;
       const bool experts = multiplies_by_experts(d, op);
       if (!experts) {
-        pack(d, op, precision.weights, "serving.weights");
+        packing.pack(op, precision.weights, "serving.weights");
         continue;
       }
-      pack(d, op, precision.experts, "serving.expert_weights");
+      packing.pack(op, precision.experts, "serving.expert_weights");
       body_of<MatMul>(op)->served = precision.fused_experts;
     }
   }
-  for (Op& op : d.head_forward.ops) pack(d, op, precision.head, "serving.head_weights");
+  for (Op& op : d.head_forward.ops) packing.pack(op, precision.head, "serving.head_weights");
 }
 
 void sample_tokens(Draft& d, const Step& step) {

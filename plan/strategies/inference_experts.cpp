@@ -56,28 +56,36 @@ bool is_down(const Tensor& t) { return t.name.starts_with("layer.experts_down.we
 
 }  // namespace
 
-void divide_experts(Draft& d) {
-  const AxisSet axes = expert_axes(d.mesh());
-  require_shares(d, axes, d.model.expert_ffn_hidden, "columns of an expert",
-                 "serving.divide_experts", "model.expert_ffn_hidden");
-  const auto divide = [&](TensorId t, std::size_t dim) { d.tensors[t].dims[dim].sharded = axes; };
+namespace {
+
+/// Columns are there from the product that makes them until the one that adds them up.
+void divide_columns(Draft& d, Block& block, AxisSet axes) {
   const std::vector<TensorId>& weights = d.unit(UnitKind::kExperts).weights;
-  for (const TensorId t : weights) {
-    if (is_up(d.tensors[t])) divide(t, 1);
-    if (is_down(d.tensors[t])) divide(t, 2);
-  }
-  // Columns are there from the product that makes them until the one that adds them up.
   bool divided = false;
-  for (Op& op : d.layers.back().kept.forward.ops) {
+  for (Op& op : block.ops) {
     const auto of_experts = std::ranges::find_if(
         op.operands, [&](const Operand& o) { return std::ranges::count(weights, o.tensor) > 0; });
     if (body_of<MatMul>(op) != nullptr && of_experts != op.operands.end())
       divided = is_up(d.tensors[of_experts->tensor]);
     if (!divided) continue;
     for (const Operand& o : op.operands) {
-      if (o.use == Use::kWrite && d.tensors[o.tensor].rank == 3) divide(o.tensor, 2);
+      Tensor& t = d.tensors[o.tensor];
+      if (o.use == Use::kWrite && t.rank == 3) t.dims[2].sharded = axes;
     }
   }
+}
+
+}  // namespace
+
+void divide_experts(Draft& d) {
+  const AxisSet axes = expert_axes(d.mesh());
+  require_shares(d, axes, d.model.expert_ffn_hidden, "columns of an expert",
+                 "serving.divide_experts", "model.expert_ffn_hidden");
+  for (const TensorId t : d.unit(UnitKind::kExperts).weights) {
+    if (is_up(d.tensors[t])) d.tensors[t].dims[1].sharded = axes;
+    if (is_down(d.tensors[t])) d.tensors[t].dims[2].sharded = axes;
+  }
+  for (LayerKind& kind : d.layers) divide_columns(d, kind.kept.forward, axes);
 }
 
 void deal_experts(Draft& d) {
@@ -89,17 +97,12 @@ void deal_experts(Draft& d) {
   }
 }
 
-void meet_few_experts(Draft& d, const Step& step, ExpertSharing sharing) {
-  const Model& m = d.model;
-  if (m.experts == 0) return;
-  // Where experts are shared a rank has the tokens of all replicas for its own.
-  const bool shared = sharing != ExpertSharing::kNone, dealt = sharing == ExpertSharing::kDealt;
-  const std::int64_t tokens = shared ? step.tokens_of_all(d.mesh()[Axis::kDp]) : step.tokens();
-  const std::int64_t ranks = dealt ? d.mesh().size_of(expert_axes(d.mesh())) : 1;
-  const std::int64_t met = std::min(ceil_div(experts_met(m, tokens), ranks), m.experts / ranks);
-  const std::int64_t slots = ceil_div(m.experts_per_token * tokens, met * ranks);
+namespace {
+
+/// `met` experts with `slots` each.
+void set_slots(Draft& d, Block& block, std::int64_t met, std::int64_t slots) {
   bool in_slots = false;  // from the tokens' way to the experts until their way back
-  for (Op& op : d.layers.back().kept.forward.ops) {
+  for (Op& op : block.ops) {
     if (Route* route = body_of<Route>(op)) route->capacity = slots;
     if (body_of<Dispatch>(op) != nullptr) in_slots = true;
     if (body_of<Combine>(op) != nullptr) in_slots = false;
@@ -109,6 +112,20 @@ void meet_few_experts(Draft& d, const Step& step, ExpertSharing sharing) {
       if (o.use == Use::kWrite) t.dims[0] = Dim{met}, t.dims[1] = Dim{slots};
     }
   }
+}
+
+}  // namespace
+
+void meet_few_experts(Draft& d, const Step& step, ExpertSharing sharing) {
+  const Model& m = d.model;
+  if (m.experts == 0) return;
+  // Where experts are shared a rank has the tokens of all replicas for its own.
+  const bool shared = sharing != ExpertSharing::kNone, dealt = sharing == ExpertSharing::kDealt;
+  const std::int64_t tokens = shared ? step.tokens_of_all(d.mesh()[Axis::kDp]) : step.tokens();
+  const std::int64_t ranks = dealt ? d.mesh().size_of(expert_axes(d.mesh())) : 1;
+  const std::int64_t met = std::min(ceil_div(experts_met(m, tokens), ranks), m.experts / ranks);
+  const std::int64_t slots = ceil_div(m.experts_per_token * tokens, met * ranks);
+  for (LayerKind& kind : d.layers) set_slots(d, kind.kept.forward, met, slots);
 }
 
 namespace {
@@ -179,7 +196,10 @@ class TokenGathering {
 }  // namespace
 
 void gather_replicas(Draft& d, const Step& step) {
-  if (d.mesh()[Axis::kDp] > 1) TokenGathering(d, step).run(d.layers.back().kept.forward);
+  if (d.mesh()[Axis::kDp] == 1) return;
+  for (LayerKind& kind : d.layers) {
+    if (kind.has_experts()) TokenGathering(d, step).run(kind.kept.forward);
+  }
 }
 
 }  // namespace plait

@@ -91,6 +91,29 @@ class ServeArrivals(CommandTest):
         traced = self.traced("arrival_s,prompt_tokens,output_tokens\n0,131072,1\n")
         self.assertIn("serving.requests.trace", traced.err)
 
+    def test_learned_positions_end_sequences_as_others_do(self):
+        for model, positions in (("opt-13b", 2050), ("gpt2", 1024)):
+            kind = {"prompt_tokens": positions, "output_tokens": 1}
+            long = changed(changed(ONE_GPU, "model", model), "serving.requests",
+                           {"kinds": [kind], "count": 2})
+            with self.subTest(model):
+                told = self.serve(long)
+                self.assertEqual(told.code, 2, told.out)
+                self.assertIn("S194", told.err)
+                self.assertIn("serving.requests.kinds", told.err)
+                limited = changed(long, "serving.engine", {"max_model_len": positions + 1})
+                self.assertIn("--> serving.engine.max_model_len", self.serve(limited).err)
+                fits = changed(long, "serving.requests.kinds",
+                               [dict(kind, prompt_tokens=positions - 1)])
+                self.assertEqual(self.serve(fits).code, 0)
+
+    def test_states_have_no_positions(self):
+        states = changed(changed(ONE_GPU, "model", "mamba2-2.7b"), "serving.requests",
+                         {"kinds": [{"prompt_tokens": 8000, "output_tokens": 1}], "count": 2})
+        for scenario in (states, changed(states, "serving.engine", {"max_model_len": 8192})):
+            told = self.serve(scenario)
+            self.assertEqual(told.code, 0, told.err)
+
     def test_a_queue_that_grows_is_told(self):
         self.assertEqual(self.serve(ONE_GPU).err, "")
         self.assertIn("W019", self.serve(changed(ONE_GPU, "serving.requests.rate_per_s", 100)).err)

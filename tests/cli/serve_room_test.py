@@ -44,6 +44,22 @@ class ServeRoom(CommandTest):
         small = self.serve(changed(ON_PROCESSOR, "model", "llama-3.1-8b"))
         self.assertEqual((small.code, small.err), (0, ""))
 
+    def test_a_check_refuses_number_formats_that_the_devices_lack(self):
+        old = changed(ONE_GPU, "cluster.preset", "dgx-a100")
+        for field, scenario in (
+                ("products", changed(ONE_GPU, "serving.products", "nvfp4")),
+                ("products", changed(old, "serving.products", "fp8")),
+                ("expert_products", changed(changed(changed(
+                    old, "model", "qwen3-30b-a3b"), "serving.products", "plain"),
+                    "serving.expert_products", "fp8"))):
+            with self.subTest(field):
+                for command in ("check", "serve"):
+                    result = plait(command, self.file("s.json", json.dumps(scenario)))
+                    self.assertEqual(result.code, 2, result.out)
+                    self.assertIn("C005", result.err)
+        fits = changed(ONE_GPU, "serving.products", "fp8")
+        self.assertEqual(plait("check", self.file("s.json", json.dumps(fits))).code, 0)
+
     def test_changes_that_make_it_fit_are_tried_and_named(self):
         tight = changed(ONE_GPU, "serving.engine.gpu_memory_utilization", 0.22)
         report = self.serve(tight, "--format", "json")

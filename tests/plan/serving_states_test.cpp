@@ -52,13 +52,77 @@ TEST(ServingStates, PlansAreSoundForEveryLayout) {
   }
 }
 
-TEST(ServingStates, PlansWithExpertsAreSound) {
-  Model m = tiny_hybrid("ggga");
+/// As Qwen3-Next: experts behind attention and behind delta nets.
+Model tiny_next(const std::string& pattern) {
+  Model m = tiny_hybrid(pattern);
   m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 8, m.shared_ffn_hidden = 8;
   m.shared_expert_gate = m.attention_gate = m.qk_norm = true;
-  for (const Degrees d : {Degrees{}, Degrees{.tp = 2}, Degrees{.pp = 2}}) {
-    const std::vector<PlanFault> faults = validate(plan_of(m, kMixed, d));
-    EXPECT_TRUE(faults.empty()) << faults.front().text;
+  return m;
+}
+Plan sharing_plan(const Model& m, const Step& step, Degrees d, ExpertSharing how) {
+  ServingLayout layout{split(d).mesh, even_layers(m.layers, d.pp)};
+  layout.experts = how;
+  return make_serving_plan(m, step, {}, layout, 1);
+}
+
+TEST(ServingStates, PlansWithExpertsAreSound) {
+  const Model m = tiny_next("ggga");
+  for (const Degrees d :
+       {Degrees{}, Degrees{.tp = 2}, Degrees{.pp = 2}, Degrees{.dp = 2, .tp = 2}}) {
+    for (const ExpertSharing how :
+         {ExpertSharing::kNone, ExpertSharing::kDealt, ExpertSharing::kDivided}) {
+      const std::vector<PlanFault> faults = validate(sharing_plan(m, kMixed, d, how));
+      EXPECT_TRUE(faults.empty()) << faults.front().text;
+    }
+  }
+}
+
+// A token alone meets the 2 of 4 experts that it chooses in each layer, two products in each.
+TEST(ServingStates, FewTokensReadFewExpertsBehindEachMixer) {
+  for (const char* pattern : {"gaga", "ggga", "aaag"}) {
+    std::int64_t products = 0;
+    for (const MatMul& g : bodies<MatMul>(plan_of(tiny_next(pattern), {{}, {1, 1, 40}, 1}))) {
+      if (g.batch == 1) continue;
+      EXPECT_EQ(g.batch, 2) << pattern;
+      ++products;
+    }
+    EXPECT_EQ(products, 8) << pattern;
+  }
+}
+
+// 18 bytes of 32 weights, once: the layers' experts are one, whatever mixer is before them.
+TEST(ServingStates, ExpertsBehindSeveralMixersArePackedOnce) {
+  Model m = tiny_next("ggga");
+  m.expert_ffn_hidden = 32, m.hidden = 64;
+  const auto of_experts = [&](WeightFormat format) {
+    ServingPrecision p;
+    p.experts = format;
+    const Plan plan = plan_of(m, kDecode, {}, {}, p);
+    for (const MatMul& g : bodies<MatMul>(plan)) {
+      if (g.batch > 1) {
+        EXPECT_EQ(g.weights, format);
+      }
+    }
+    return live_memory(plan, 0).by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
+  };
+  const std::int64_t experts = 4 * 4 * 3 * m.hidden * m.expert_ffn_hidden;
+  EXPECT_EQ(of_experts(WeightFormat::kPlain) - of_experts(WeightFormat::kQ4_0),
+            experts * 2 - experts * 18 / 32);
+}
+
+// Tokens and logits to all replicas, and results back: in each layer, whatever its mixer.
+TEST(ServingStates, ReplicasExchangeTheTokensOfEachLayerWithExperts) {
+  for (const ExpertSharing how : {ExpertSharing::kDealt, ExpertSharing::kDivided}) {
+    std::int64_t gathers = 0, scatters = 0;
+    for_each_op(sharing_plan(tiny_next("ggga"), kDecode, {.dp = 2}, how), 0,
+                [&](const Call&, const Op& op) {
+                  const auto* c = std::get_if<Collective>(&op.body);
+                  if (c == nullptr || !(c->axes == AxisSet(Axis::kDp))) return;
+                  gathers += c->kind == CollectiveKind::kAllGather;
+                  scatters += c->kind == CollectiveKind::kReduceScatter;
+                });
+    EXPECT_EQ(gathers, 2 * 4);
+    EXPECT_EQ(scatters, 4);
   }
 }
 

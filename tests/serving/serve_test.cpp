@@ -108,6 +108,19 @@ TEST(Serve, AsyncSchedulingHidesTheHostBehindTheDevice) {
   EXPECT_EQ(serve(requests, all_at_once(1), o, Priced{2 * kMs, 0}).makespan, 3 * 3 * kMs + 2 * kMs);
 }
 
+// Two sequences that began 2 ms apart take turns on two stages of 2 ms. A token of either takes
+// both stages and the host's part, 5 ms; prepared while the other's is at work, 4 ms.
+TEST(Serve, AsyncSchedulingHidesTheHostBehindPipelineStages) {
+  const std::vector<Request> requests(2, Request{0, 10, 10, 0});
+  Load load = all_at_once(2);
+  load.ramp = Seconds(2e-3);
+  ServerOptions o = options();
+  o.batches_in_flight = 2, o.limits.step_overhead = Seconds(1e-3);
+  EXPECT_EQ(serve(requests, load, o, Priced{2 * kMs, 0, 2}).makespan, (7 + 9 * 5) * kMs);
+  o.limits.async_scheduling = true;
+  EXPECT_EQ(serve(requests, load, o, Priced{2 * kMs, 0, 2}).makespan, (7 + 9 * 4) * kMs);
+}
+
 TEST(Serve, UsersBeginOneAfterTheOther) {
   const std::vector<Request> requests(3, Request{0, 1, 1, 0});
   Load load = all_at_once(3);

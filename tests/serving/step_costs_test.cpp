@@ -100,6 +100,18 @@ TEST(Capacity, OfWindowsIsThatOfTheTokensInThem) {
   EXPECT_GT(some.concurrency(limits), 1.9 * all.concurrency(limits));
 }
 
+// A pool for one sequence and a half; llama.cpp deals it to slots.
+TEST(Capacity, OfAStatedPoolWithWindowsIsAsLargeAPartOfASequences) {
+  ServedModel s = served();
+  s.model.attention_window = 1025, s.model.full_attention_every = 2;
+  EngineLimits limits;
+  limits.max_context = 8192, limits.max_tokens = 512, limits.cache_tokens = 12288;
+  EXPECT_NEAR(cache_capacity(s, limits, {}).concurrency(limits), 1.5, 1e-3);
+  EXPECT_TRUE(cache_capacity(s, limits, {}).holds(limits));
+  limits.engine = ServingEngine::kLlamaCpp;
+  EXPECT_DOUBLE_EQ(cache_capacity(s, limits, {}).concurrency(limits), 1);
+}
+
 TEST(KeptLayers, OfAWindowGiveBlocksBack) {
   const KeptLayers kept{.all = 1, .windowed = 2, .window = 9};  // 8 tokens before a step's own
   // A prompt of 20 in blocks of 4, then token by token. Token 21 sees 13 .. 21: of 6 blocks those
