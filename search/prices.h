@@ -18,6 +18,12 @@ namespace plait {
 /// What an op takes where gradients are written, and where they are added to.
 using PriceOfBoth = std::array<SimTime, 2>;
 
+/// Of fewest bytes in which layouts have gradients of weights: written and not added to, and added
+/// up.
+struct GradientTypes {
+  DType written, summed;
+};
+
 struct PricedOp {
   PriceOfBoth takes = {};
   int held = 0;  // multiprocessors of its device, of a collective
@@ -25,14 +31,14 @@ struct PricedOp {
 
 class Prices {
  public:
-  /// `written`: type of gradients that are written and not added to. `kind`: of the node; without
-  /// one, the fastest. `interference`: collectives hold multiprocessors.
-  Prices(const Plan& plan, const CostModel& costs, Groups& groups, DType written,
+  /// `kind`: of the node; without one, the fastest. `interference`: collectives hold
+  /// multiprocessors.
+  Prices(const Plan& plan, const CostModel& costs, Groups& groups, GradientTypes gradients,
          std::optional<std::size_t> kind, bool interference)
       : plan_(plan),
         costs_(costs),
         groups_(groups),
-        written_(written),
+        gradients_(gradients),
         kind_(kind),
         holds_(interference && groups.cluster().kinds() == 1) {}
 
@@ -52,7 +58,8 @@ class Prices {
     return c == nullptr ? PricedOp{} : of(*c);
   }
   PricedOp of(const Compute& op) const {
-    const SimTime adding = least(op);
+    const std::optional<Compute> narrow = summed_narrow(op);
+    const SimTime adding = narrow ? std::min(least(op), least(*narrow)) : least(op);
     const std::optional<Compute> writing = written_alone(op);
     return {{writing ? least(*writing) : adding, adding}};
   }
@@ -60,7 +67,7 @@ class Prices {
   std::optional<Compute> written_alone(Compute op) const {
     if (auto* product = std::get_if<MatMul>(&op)) {
       if (product->pass != Pass::kWeightGrad) return std::nullopt;
-      product->accumulate = false, product->out = written_;
+      product->accumulate = false, product->out = gradients_.written;
       return op;
     }
     if (auto* table = std::get_if<Embedding>(&op)) {
@@ -70,7 +77,20 @@ class Prices {
     }
     auto* cast = std::get_if<Cast>(&op);
     if (cast == nullptr || !cast->accumulate) return std::nullopt;
-    cast->accumulate = false, cast->to = written_;
+    cast->accumulate = false, cast->to = gradients_.written;
+    return op;
+  }
+  /// The op where it adds to gradients that have another type; nothing where none are.
+  std::optional<Compute> summed_narrow(Compute op) const {
+    DType* type = nullptr;
+    if (auto* product = std::get_if<MatMul>(&op); product && product->pass == Pass::kWeightGrad)
+      type = &product->out;
+    if (auto* bias = std::get_if<BiasGrad>(&op)) type = &bias->grad_dtype;
+    if (auto* table = std::get_if<Embedding>(&op); table && table->pass != Pass::kForward)
+      type = &table->grad_dtype;
+    if (auto* cast = std::get_if<Cast>(&op); cast && cast->accumulate) type = &cast->to;
+    if (type == nullptr || size_of(*type) <= size_of(gradients_.summed)) return std::nullopt;
+    *type = gradients_.summed;
     return op;
   }
   SimTime least(const Compute& op) const {
@@ -107,7 +127,7 @@ class Prices {
   const Plan& plan_;
   const CostModel& costs_;
   Groups& groups_;
-  DType written_;
+  GradientTypes gradients_;
   std::optional<std::size_t> kind_;
   bool holds_;
 };

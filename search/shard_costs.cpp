@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "plan/dependencies.h"
 #include "plan/schedule.h"
+#include "plan/strategies/data_parallel.h"
 #include "search/least_of_both.h"
 #include "search/prices.h"
 #include "search/shard_sizes.h"
@@ -267,16 +268,25 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
   return out;
 }
 
-ShardTimesByKind times_of(const Plan& plan, const std::vector<KindOfLayers>& kinds, DType written,
-                          const CostModel& costs, Groups& groups, bool interference) {
+ShardTimesByKind times_of(const Plan& plan, const std::vector<KindOfLayers>& kinds,
+                          GradientTypes gradients, const CostModel& costs, Groups& groups,
+                          bool interference) {
   const std::vector<BlockDependencies> within = dependencies_within_blocks(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
-    return read_times(plan, kinds, within, {plan, costs, groups, written, kind, interference});
+    return read_times(plan, kinds, within, {plan, costs, groups, gradients, kind, interference});
   };
   ShardTimesByKind all = {priced(std::nullopt), {}};
   const std::size_t nodes = groups.cluster().kinds();
   for (std::size_t k = 0; nodes > 1 && k < nodes; ++k) all.of_kind.push_back(priced(k));
   return all;
+}
+
+GradientTypes gradient_types(const Strategy& base, const Precision& p) {
+  GradientTypes out = {written_gradients(base, p), p.gradients};
+  const DType whole = type_of_whole_sums(base.fsdp.copies, 3, p);
+  const bool sums_whole = base.fsdp.no_sync != NoSync::kNever;
+  if (sums_whole && size_of(whole) < size_of(out.summed)) out.summed = whole;
+  return out;
 }
 
 /// Layers of two kinds: none takes less time, nor keeps less, than the better of both.
@@ -317,13 +327,13 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
     ShardCosts out;
     read_sizes(plan, kinds, alike.lora.any(), strategy_of(whole, base).pipeline, out.sizes);
     read_memory(plan, kinds, model.mtp_layers, out.sizes);
-    const DType written = written_gradients(base, alike.precision);
+    const GradientTypes gradients = gradient_types(base, alike.precision);
     if (!partly_recomputed(base, layout)) {
-      out.times = times_of(plan, kinds, written, costs, groups, interference);
+      out.times = times_of(plan, kinds, gradients, costs, groups, interference);
       return out;
     }
     const Plan once = probe(model, alike, base, whole, Recompute::kNone);
-    out.times = times_of(once, kinds, written, costs, groups, interference);
+    out.times = times_of(once, kinds, gradients, costs, groups, interference);
     ShardSizes of_once;
     read_memory(once, kinds, model.mtp_layers, of_once);
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -344,7 +354,7 @@ std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& 
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
         probe(model, alike, base, layout, partly ? Recompute::kNone : layout.recompute);
-    return times_of(plan, kinds, written_gradients(base, alike.precision), costs, groups,
+    return times_of(plan, kinds, gradient_types(base, alike.precision), costs, groups,
                     interference);
   });
 }
