@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/layer_names.h"
 #include "plan/refusal.h"
 #include "plan/strategies/call_copies.h"
 
@@ -35,10 +36,19 @@ std::vector<std::string_view> results_of(RecomputeModule module) {
   return {};
 }
 
+/// Norms before attention, delta nets and MLPs; those before states are kept: Megatron-LM's
+/// layernorm is TransformerLayer's, and its MambaLayer has none (megatron/core/ssm/mamba_layer.py).
+bool has_norms(const Model& m) {
+  constexpr LayerParts kStatesAlone = {Mixer::kStateSpace, FeedForward::kNone};
+  const auto parts = parts_of_layers(m);
+  return m.norm_position != NormPosition::kBranch &&
+         std::ranges::any_of(parts, [&](const LayerParts& p) { return p != kStatesAlone; });
+}
+
 bool has(const Model& m, RecomputeModule module) {
   switch (module) {
-    case RecomputeModule::kNorms: return m.norm_position != NormPosition::kBranch;
-    case RecomputeModule::kActivations: return true;
+    case RecomputeModule::kNorms: return has_norms(m);
+    case RecomputeModule::kActivations: return m.dense_layers() + m.moe_layers() > 0;
     case RecomputeModule::kLatents: return m.latent_attention();
     case RecomputeModule::kMlp: return m.dense_layers() > 0;
     case RecomputeModule::kExpertActivations: return m.moe_layers() > 0;

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "plan/memory.h"
 #include "plan/validate.h"
+#include "tests/model/small_hybrid.h"
 #include "tests/plan/tiny.h"
 
 namespace plait::recompute_test {
@@ -345,6 +346,11 @@ TEST(RecomputeByModule, NeedsModulesThatTheModelHas) {
   EXPECT_EQ(refused(of_modules({})), "S129");
   EXPECT_EQ(refused(of_modules({RecomputeModule::kSharedExperts})), "S124");
   EXPECT_EQ(refused(of_modules({RecomputeModule::kNorms, RecomputeModule::kLatents})), "S124");
+  for (const RecomputeModule module : {RecomputeModule::kNorms, RecomputeModule::kActivations}) {
+    const Strategy one = of_modules({module});
+    EXPECT_EQ(refusal_of(small_hybrid("MM"), tiny_workload(2), one), "S124");
+    EXPECT_TRUE(validate(make_plan(small_hybrid("M-"), tiny_workload(2), one)).empty());
+  }
   Strategy s = of_modules({RecomputeModule::kNorms});
   s.recompute.kind = Recompute::kFull;
   EXPECT_EQ(refused(s), "S129");
