@@ -240,8 +240,11 @@ Model read_deepseek(HfReader& config, const LlamaDefaults& sizes,
   m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, defaults.width);
   m.shared_ffn_hidden =
       m.expert_ffn_hidden * config.count({"n_shared_experts"}, kMaxExperts, defaults.shared);
-  m.first_dense_layers = config.count({"first_k_dense_replace"}, m.layers, defaults.dense);
   m.moe_every = config.size({"moe_layer_freq"}, kMaxLayers, 1);
+  // Experts are in layers whose index is a multiple of the frequency (modeling_deepseek.py,
+  // DeepseekV3DecoderLayer), here in each so-many-th from the first on that has them.
+  const std::int64_t dense = config.count({"first_k_dense_replace"}, m.layers, defaults.dense);
+  m.first_dense_layers = std::min(m.layers, round_up(dense, m.moe_every));
   return m;
 }
 

@@ -92,17 +92,6 @@ void read_nemotron_experts(Model& m, HfReader& config) {
                         config.size({"moe_shared_expert_intermediate_size"}, kMaxWidth, 7688);
 }
 
-/// Experts behind each layer's mixer, and one that every token sees: each layer as two, which
-/// computes the same.
-std::string with_experts_apart(const std::string& pattern) {
-  std::string out;
-  for (const char letter : pattern) {
-    out += letter == 'm' ? 'M' : '*';
-    out += 'E';
-  }
-  return out;
-}
-
 }  // namespace
 
 /// State-space layers alone. Attention's heads, which no layer has, are one.
@@ -184,8 +173,8 @@ Model read_granite_hybrid(HfReader& config) {
   m.hidden = config.size({"hidden_size"}, kMaxWidth, 4096);
   const std::int64_t expert = config.size({"intermediate_size"}, kMaxWidth, 11008);
   const std::int64_t shared = config.size({"shared_intermediate_size"}, kMaxWidth, 1024);
-  const std::int64_t layers = config.size({"num_hidden_layers"}, kMaxLayers, 32);
-  m.layer_pattern = std::string(static_cast<std::size_t>(layers), 'm');
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 32);
+  m.layer_pattern = std::string(static_cast<std::size_t>(m.layers), 'm');
   const Json* types = config.take({"layer_types", "layers_block_type"});
   if (types != nullptr && types->is(Json::Kind::kList))
     m.layer_pattern = letters_of(*types, "m", "a");
@@ -198,7 +187,6 @@ Model read_granite_hybrid(HfReader& config) {
   const std::int64_t chosen = config.count({"num_experts_per_tok"}, kMaxExperts, 2);
   if (m.experts > 0) {
     m.experts_per_token = chosen, m.expert_ffn_hidden = expert, m.shared_ffn_hidden = shared;
-    m.layer_pattern = with_experts_apart(m.layer_pattern);
   }
   m.layers = static_cast<std::int64_t>(m.layer_pattern.size());
   const bool rotated = config.word({"position_embedding_type"}, "nope") == "rope";

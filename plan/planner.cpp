@@ -51,8 +51,9 @@ Flops flops_per_iteration(const Model& m, const LowRankAdapters& lora, const Bat
 double slots_of_a_choice(const Draft& d) {
   const Model& m = d.model;
   if (m.moe_layers() == 0) return 1;
-  const auto choices = static_cast<double>(m.experts_per_token * tokens_of_a_rank(d));
-  return static_cast<double>(m.experts * expert_capacity(d)) / choices;
+  const auto choices =
+      static_cast<double>(m.experts_per_token * tokens_of_a_rank(d) * d.workload.micro_batch);
+  return static_cast<double>(m.experts * expert_slots(d)) / choices;
 }
 
 /// Where experts have so many slots for a choice, and not one.

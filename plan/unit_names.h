@@ -10,7 +10,6 @@ namespace plait {
 inline constexpr std::array<std::string_view, 28> kUnitNames = {"embedding",
                                                                 "layer",
                                                                 "moe_layer",
-                                                                "experts",
                                                                 "mtp",
                                                                 "head",
                                                                 "layer_matrices",
@@ -34,6 +33,7 @@ inline constexpr std::array<std::string_view, 28> kUnitNames = {"embedding",
                                                                 "delta_net_layer_matrices",
                                                                 "delta_net_mlp_layer_matrices",
                                                                 "delta_net_moe_layer_matrices",
+                                                                "experts",
                                                                 "adapters"};
 inline constexpr std::string_view kRootName = "root";
 

@@ -72,8 +72,9 @@ struct Workload {
   Documents documents;   // what sequences are made of
   LowRankAdapters lora;  // which parameters are trained: all, or those of adapters
   /// Slots of an expert over its even share of the tokens: a group of s tokens gets ceil(factor k s
-  /// / E) slots of each expert and tokens beyond are dropped. 0: none are dropped, and slots are
-  /// counted as `expert_skew` says (what dropless training, as in MegaBlocks, computes).
+  /// / E) slots of each expert and tokens beyond are dropped. 0: none are dropped, and slots of a
+  /// microbatch are counted as `expert_skew` says (what dropless training, as in MegaBlocks,
+  /// computes).
   double capacity_factor = 0;
   /// Dropless: tokens of the busiest expert rank over the mean; 1: balanced.
   double expert_skew = 1;

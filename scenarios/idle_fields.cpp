@@ -19,6 +19,10 @@ IdleRules of_model(const IdleFacts& f) {
   const bool no_states = !has_states(m);
   const bool sees_all = m.attention_window == 0;
   const std::string_view window = "model.attention_window is 0";
+  const bool attends = has_part(m, "*a");
+  // Letters with an MLP or experts behind a mixer: the other letters say which of them it is.
+  const bool told = f.experts && !has_part(m, "mga");
+  const std::string_view letters = "model.layer_pattern says which layers have experts";
   return {
       {"model.experts_per_token", !f.experts && m.experts_per_token > 0, kNoExperts},
       {"model.expert_ffn_hidden", !f.experts && m.expert_ffn_hidden > 0, kNoExperts},
@@ -26,8 +30,14 @@ IdleRules of_model(const IdleFacts& f) {
       {"model.shared_expert_gate", !f.experts && m.shared_expert_gate, kNoExperts},
       {"model.first_dense_layers", !f.experts && m.first_dense_layers > 0, kNoExperts},
       {"model.moe_every", !f.experts && m.moe_every > 1, kNoExperts},
+      {"model.first_dense_layers", told && m.first_dense_layers > 0, letters},
+      {"model.moe_every", told && m.moe_every > 1, letters},
+      {"model.shared_expert_gate", f.experts && m.shared_expert_gate && m.shared_ffn_hidden == 0,
+       "model.shared_ffn_hidden is 0"},
+      {"model.attention_window", m.attention_window > 0 && !attends, kNoAttention},
       {"model.attention_window",
-       m.attention_window >= f.s.workload.sequence_length && f.s.workload.sequence_length > 0,
+       attends && m.attention_window >= f.s.workload.sequence_length &&
+           f.s.workload.sequence_length > 0,
        "no sequence is longer"},
       {"model.full_attention_first", sees_all && m.full_attention_first > 0, window},
       {"model.full_attention_every", sees_all && m.full_attention_every > 0, window},
@@ -295,6 +305,14 @@ Warnings excessive_skew(const Json& root, const std::vector<std::string>& filled
                                most, ranks, m.experts_per_token, m.experts)}};
 }
 
+/// Experts that no layer has: a dense model, whoever said how large they are.
+Warnings unmet_experts(const Model& m) {
+  if (m.experts == 0 || m.moe_layers() > 0) return {};
+  const bool dense = m.layer_pattern.empty() && m.first_dense_layers >= m.layers;
+  return {no_effect("model.experts", dense ? ": model.first_dense_layers leaves them no layer"
+                                           : ": no layer of model.layer_pattern has them")};
+}
+
 /// Offload of more layers than there are.
 Warnings excessive_layers(const Json& root, const std::vector<std::string>& filled_in,
                           const ScenarioParts& parts, const Scenario& s) {
@@ -315,6 +333,7 @@ Warnings idle_fields(const Json& root, const std::vector<std::string>& filled_in
     if (!rule.idle || !says_itself(root, filled_in, rule.path)) continue;
     warnings.push_back(no_effect(rule.path, fmt::format(": {}", rule.reason)));
   }
+  append(warnings, unmet_experts(scenario.model));
   append(warnings, excessive_skew(root, filled_in, scenario));
   append(warnings, excessive_layers(root, filled_in, parts, scenario));
   return warnings;

@@ -141,6 +141,21 @@ void warn_of_slow_softmax(Scenario& s) {
                            own.heads, own.batch, own.seq_q)});
 }
 
+/// Where attention is fused, and FlashAttention has no code for heads as wide: README.md of
+/// Dao-AILab/flash-attention, "All head dimensions up to 256".
+void warn_of_wide_heads(Scenario& s) {
+  constexpr std::int64_t kWidest = 256;
+  const Model& m = s.model;
+  const std::int64_t width = std::max(m.head_dim, m.v_head_dim);
+  const bool asked = s.workload.flash_attention && s.kernels.attention != FlashKernel::kCudnn;
+  if (s.serving || !asked || width <= kWidest || m.attention_layers() == 0) return;
+  s.warnings.push_back(
+      {"W023", fmt::format("FlashAttention has no code for heads of {} columns, only of up to {}: "
+                           "the step is predicted as if it had; set workload.flash_attention to "
+                           "false for attention that runs",
+                           width, kWidest)});
+}
+
 /// What is asked of the model: a workload to train on, or requests to serve.
 void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   require_one_task(root);
@@ -330,6 +345,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   Scenario out = read_scenario(document, file, overrides);
   require_plannable(out);
   warn_of_slow_softmax(out);
+  warn_of_wide_heads(out);
   return out;
 }
 

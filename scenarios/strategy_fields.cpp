@@ -110,16 +110,17 @@ const Table<RecomputeOptions>& recompute_table() {
               .searchable(),
           field("every", &R::every, Int{.min = 1},
                 "With `full`, only each layer of a stage whose number is a multiple of this."),
-          field(
-              "modules", &R::modules,
-              List{choice_of({RecomputeModule::kNorms, RecomputeModule::kLatents,
-                              RecomputeModule::kActivations, RecomputeModule::kExpertActivations,
-                              RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
-                              RecomputeModule::kMoe, RecomputeModule::kAttention})},
-              "With `modules`, which: norms before attention and MLP, what latent attention makes "
-              "of its latents, activation functions of all MLPs or of experts alone, whole MLPs "
-              "of layers without experts, shared experts, all of a mixture of experts with the "
-              "exchange of tokens, the attention core as `selective` has it."),
+          field("modules", &R::modules,
+                List{choice_of({RecomputeModule::kNorms, RecomputeModule::kLatents,
+                                RecomputeModule::kActivations, RecomputeModule::kExpertActivations,
+                                RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
+                                RecomputeModule::kMoe, RecomputeModule::kAttention})},
+                "With `modules`, which: norms before attention, delta nets and MLPs (not those "
+                "before "
+                "states, which Megatron-LM keeps), what latent attention makes of its latents, "
+                "activation functions of all MLPs or of experts alone, whole MLPs "
+                "of layers without experts, shared experts, all of a mixture of experts with the "
+                "exchange of tokens, the attention core as `selective` has it."),
           field("keep", &R::keep,
                 List{choice_of({KeptResult::kQkv, KeptResult::kAttention, KeptResult::kOut,
                                 KeptResult::kUp, KeptResult::kDown})},

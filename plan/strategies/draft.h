@@ -22,12 +22,12 @@ namespace plait {
 /// is a module that predicts a further token: its layer, and the rest of it. Of those that have
 /// other weights too, weights of linear layers that are kept narrow are units of their own, the
 /// matrices. Layers of a hybrid are units by their parts. A layer's low-rank adapters are one; all
-/// other units are frozen beside them.
+/// other units are frozen beside them. A layer's units are gathered, reduced and updated in this
+/// order, whatever its parts are: what holds the layer itself comes before its experts.
 enum class UnitKind : std::uint8_t {
   kEmbedding,
   kLayer,
   kMoeLayer,
-  kExperts,
   kPrediction,
   kHead,
   kLayerMatrices,
@@ -51,6 +51,7 @@ enum class UnitKind : std::uint8_t {
   kDeltaNetLayerMatrices,
   kDeltaNetMlpLayerMatrices,
   kDeltaNetMoeLayerMatrices,
+  kExperts,
   kAdapters
 };
 inline constexpr std::size_t kUnitKinds = static_cast<std::size_t>(UnitKind::kAdapters) + 1;

@@ -17,7 +17,7 @@ namespace {
 SlotRows slots_of(const Draft& d) {
   AxisSet axes = d.mesh().present(kContextAxes);
   if (d.strategy.sequence_parallel) axes = axes | Axis::kTp | d.mesh().present(kTensorAxes);
-  const std::int64_t own = expert_capacity(d) * d.workload.micro_batch;
+  const std::int64_t own = expert_slots(d);
   return {Dim{d.model.experts}, Dim{own * d.mesh().size_of(axes), axes}};
 }
 
@@ -50,15 +50,21 @@ double slots_over_even(const Draft& d) {
   return std::min(w.expert_skew, static_cast<double>(ranks));
 }
 
-}  // namespace
-
-std::int64_t expert_capacity(const Draft& d) {
-  const std::int64_t tokens = tokens_of_a_rank(d);
+/// Of so many tokens at each expert.
+std::int64_t slots_of_tokens(const Draft& d, std::int64_t tokens) {
   const Model& m = d.model;
   const double even =
       static_cast<double>(m.experts_per_token * tokens) / static_cast<double>(m.experts);
   const double slots = std::min(std::ceil(slots_over_even(d) * even), static_cast<double>(tokens));
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(slots));
+}
+
+}  // namespace
+
+std::int64_t expert_slots(const Draft& d) {
+  const std::int64_t tokens = tokens_of_a_rank(d), sequences = d.workload.micro_batch;
+  const bool dropless = d.workload.capacity_factor <= 0;
+  return dropless ? slots_of_tokens(d, tokens * sequences) : slots_of_tokens(d, tokens) * sequences;
 }
 
 MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w, UnitKind unit)
@@ -67,7 +73,7 @@ MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w, UnitKind unit)
       dtype_(d.workload.precision.weights),
       router_(w.linear(unit, "layer.router", Dim{m_.experts}, Dim{m_.hidden}, false)),
       experts_(d, w, UnitKind::kExperts, "experts", m_.expert_ffn_hidden, slots_of(d)) {
-  route_.capacity = expert_capacity(d), route_.dtype = dtype_;
+  route_.capacity = ceil_div(expert_slots(d), d.workload.micro_batch), route_.dtype = dtype_;
   gates_ = chosen("gates", dtype_, Scope::kLayerMicrobatch);
   slots_ = chosen("expert_slots", DType::kInt64, Scope::kLayerMicrobatch);
   expert_input_ = experts_.rows("experts_input", m_.hidden, Scope::kLayerMicrobatch, {});

@@ -9,9 +9,10 @@ namespace plait {
 /// Of a sequence, those that are a rank's.
 std::int64_t tokens_of_a_rank(const Draft& draft);
 
-/// Slots that a group of tokens, a rank's part of one sequence, has at each expert: ceil(factor k s
-/// / E), of at most s tokens. What the workload's capacity_factor is; without dropping, its skew.
-std::int64_t expert_capacity(const Draft& draft);
+/// Slots that a rank's tokens of a microbatch have at each expert. With a capacity each sequence's
+/// s tokens have slots of their own, ceil(factor k s / E) and at most s; without dropping all b s
+/// have ceil(skew k b s / E), which the exchange tells apart by nothing.
+std::int64_t expert_slots(const Draft& draft);
 
 class MixtureWriter {
  public:

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/layer_names.h"
 #include "plan/refusal.h"
 #include "plan/strategies/call_copies.h"
 
@@ -35,10 +36,19 @@ std::vector<std::string_view> results_of(RecomputeModule module) {
   return {};
 }
 
+/// Norms before attention, delta nets and MLPs; those before states are kept: Megatron-LM's
+/// layernorm is TransformerLayer's, and its MambaLayer has none (megatron/core/ssm/mamba_layer.py).
+bool has_norms(const Model& m) {
+  constexpr LayerParts kStatesAlone = {Mixer::kStateSpace, FeedForward::kNone};
+  const auto parts = parts_of_layers(m);
+  return m.norm_position != NormPosition::kBranch &&
+         std::ranges::any_of(parts, [&](const LayerParts& p) { return p != kStatesAlone; });
+}
+
 bool has(const Model& m, RecomputeModule module) {
   switch (module) {
-    case RecomputeModule::kNorms: return m.norm_position != NormPosition::kBranch;
-    case RecomputeModule::kActivations: return true;
+    case RecomputeModule::kNorms: return has_norms(m);
+    case RecomputeModule::kActivations: return m.dense_layers() + m.moe_layers() > 0;
     case RecomputeModule::kLatents: return m.latent_attention();
     case RecomputeModule::kMlp: return m.dense_layers() > 0;
     case RecomputeModule::kExpertActivations: return m.moe_layers() > 0;
@@ -64,6 +74,7 @@ class Modules {
         once_(d),
         again_(d) {
     for (std::size_t t = 0; t < d.tensors.size(); ++t) forgotten_[t] = forgets(d.tensors[t]);
+    for (const Op& op : layer.forward.ops) forget_copies(op);
     find_results_of_mixture();
   }
 
@@ -97,6 +108,34 @@ class Modules {
     if (t.kind != TensorClass::kActivation || t.scope != Scope::kLayerMicrobatch) return false;
     return std::ranges::any_of(d_.strategy.recompute.modules,
                                [&t](RecomputeModule m) { return is_of(t, m); });
+  }
+  /// Copies that a cast makes of a module's input are within the module: a checkpoint keeps its
+  /// input alone (Megatron-LM, megatron/core/tensor_parallel/random.py, CheckpointFunction).
+  void forget_copies(const Op& cast) {
+    if (body_of<Cast>(cast) == nullptr) return;
+    const auto writes_forgotten = [this](const Op& op) {
+      return std::ranges::any_of(op.operands, [this](const Operand& o) {
+        return o.use != Use::kRead && forgotten_[o.tensor];
+      });
+    };
+    bool read = false, within = true;
+    for (const Op& op : layer_.forward.ops) {
+      if (!reads_result(op, cast)) continue;
+      read = true, within = within && writes_forgotten(op);
+    }
+    if (!read || !within) return;
+    for (const Operand& o : cast.operands) {
+      const Tensor& t = d_.tensors[o.tensor];
+      if (o.use == Use::kRead || t.kind != TensorClass::kActivation) continue;
+      forgotten_[o.tensor] = t.scope == Scope::kLayerMicrobatch;
+    }
+  }
+  static bool reads_result(const Op& op, const Op& of) {
+    return std::ranges::any_of(of.operands, [&op](const Operand& made) {
+      return made.use != Use::kRead && std::ranges::any_of(op.operands, [&](const Operand& o) {
+               return o.use == Use::kRead && o.tensor == made.tensor;
+             });
+    });
   }
   /// A mixture runs again to its end, though nothing reads what it gives the residual stream:
   /// checkpoints run what they hold (megatron/core/transformer/moe/moe_layer.py, forward).

@@ -56,7 +56,6 @@ TEST(HfHybrids, BambaHasAnMlpInEachLayer) {
   EXPECT_EQ(m.state_size, 256);
 }
 
-// A layer with experts becomes two.
 TEST(HfHybrids, GraniteHasAnMlpOrExpertsInEachLayer) {
   const char* dense = R"({"model_type": "granitemoehybrid", "num_local_experts": 0,
       "layer_types": ["mamba", "attention"], "shared_intermediate_size": 512})";
@@ -64,7 +63,9 @@ TEST(HfHybrids, GraniteHasAnMlpOrExpertsInEachLayer) {
   EXPECT_EQ(imported(dense).ffn_hidden, 512);
   const Model m =
       imported(R"({"model_type": "granitemoehybrid", "layer_types": ["mamba", "attention"]})");
-  EXPECT_EQ(m.layer_pattern, "ME*E");
+  EXPECT_EQ(m.layer_pattern, "ma");
+  EXPECT_EQ(m.layers, 2);
+  EXPECT_EQ(m.moe_layers(), 2);
   EXPECT_EQ(m.expert_ffn_hidden, 11008);
   EXPECT_EQ(m.shared_ffn_hidden, 1024);
 }

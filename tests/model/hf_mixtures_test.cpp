@@ -72,6 +72,21 @@ TEST(HfMixtures, DeepseekWithoutALatentOfTheQueriesSaysNull) {
   EXPECT_EQ(total(lite), total(*find_preset("deepseek-v2-lite")));
 }
 
+// Layers whose index is a multiple of the frequency, counted from the first one of all.
+TEST(HfMixtures, DeepseeksFrequencyCountsLayersFromTheFirst) {
+  const auto with_experts = [](const std::string& keys) {
+    const Model m =
+        imported(R"({"model_type": "deepseek_v3", "num_hidden_layers": 8, )" + keys + "}");
+    std::string out;
+    for (std::int64_t l = 0; l < m.layers; ++l) out += m.has_experts(l) ? 'E' : '-';
+    return out;
+  };
+  EXPECT_EQ(with_experts(R"("first_k_dense_replace": 1, "moe_layer_freq": 2)"), "--E-E-E-");
+  EXPECT_EQ(with_experts(R"("first_k_dense_replace": 4, "moe_layer_freq": 3)"), "------E-");
+  EXPECT_EQ(with_experts(R"("first_k_dense_replace": 3, "moe_layer_freq": 1)"), "---EEEEE");
+  EXPECT_EQ(with_experts(R"("first_k_dense_replace": 7, "moe_layer_freq": 5)"), "--------");
+}
+
 TEST(HfMixtures, WhatChangesNoShapeOfDeepseekIsListedAsIgnored) {
   const ImportedModel m =
       import_hf_config(R"({"model_type": "deepseek_v3", "n_group": 8, "topk_group": 4})", "c.json");

@@ -55,6 +55,40 @@ TEST(Documents, WithoutEffectAreWarnedAbout) {
   }
 }
 
+/// What a small model with `more` fields is told of.
+std::string told_of(const std::string& more) {
+  const std::string model =
+      R"({"layers":4,"hidden":64,"ffn_hidden":128,"heads":4,"vocab":512,)" + more + "}";
+  std::string out;
+  for (const Warning& w : parse(scenario("{}", 1, model)).warnings) out += printed(w) + ";";
+  return out;
+}
+
+TEST(Model, SaysWhichOfItsFieldsDoNothing) {
+  const std::string experts = R"("experts":4,"experts_per_token":2,"expert_ffn_hidden":32,)";
+  const std::string states = R"("state_size":16,"state_heads":4,"state_head_dim":32,)";
+  EXPECT_EQ(told_of(experts + R"("first_dense_layers":4)"),
+            "W001: model.experts has no effect: model.first_dense_layers leaves them no layer;");
+  EXPECT_EQ(told_of(experts + R"("first_dense_layers":3)"), "");
+  EXPECT_EQ(told_of(experts + R"("layer_pattern":"*-*-")"),
+            "W001: model.experts has no effect: no layer of model.layer_pattern has them;");
+  EXPECT_EQ(told_of(experts + R"("layer_pattern":"*E*E","first_dense_layers":1,"moe_every":2)"),
+            "W001: model.first_dense_layers has no effect: model.layer_pattern says which layers "
+            "have experts;W001: model.moe_every has no effect: model.layer_pattern says which "
+            "layers have experts;");
+  EXPECT_EQ(told_of(experts + R"("layer_pattern":"aaaa","first_dense_layers":1,"moe_every":2)"),
+            "");
+  EXPECT_EQ(told_of(experts + R"("shared_expert_gate":true)"),
+            "W001: model.shared_expert_gate has no effect: model.shared_ffn_hidden is 0;");
+  EXPECT_EQ(told_of(states + R"("layer_pattern":"MMMM","attention_window":8)"),
+            "W001: model.attention_window has no effect: no layer of the model has attention;");
+}
+
+TEST(Model, HeadsWiderThanFlashAttentionHasCodeForAreToldOf) {
+  EXPECT_EQ(told_of(R"("head_dim":512)").substr(0, 4), "W023");
+  EXPECT_EQ(told_of(R"("head_dim":256)"), "");
+}
+
 TEST(Precision, OfGpusThatHaveNoUnitsForItIsWarnedAbout) {
   const auto warnings = [](const std::string& cluster, const std::string& precision) {
     return parse(scenario("{}"), {{"cluster", cluster}, {"workload.precision", precision}})

@@ -13,6 +13,7 @@
 
 #include "core/json.h"
 #include "core/split.h"
+#include "plan/refusal.h"
 #include "scenarios/dialects/megatron/megatron.h"
 
 namespace plait::megatron {
@@ -55,6 +56,26 @@ std::string dealt(std::int64_t layers, double attention_ratio, double mlp_ratio)
   }
   if (mlps > 0) deal(out, '-', static_cast<double>(rest - mlps) / static_cast<double>(mlps));
   return out;
+}
+
+/// Letters of layers that mamba_hybrid_layer_allocation.py's Symbols has not: those with a delta
+/// net, and those that are two of its layers.
+constexpr const char* kNoSymbols = "Ggma";
+
+/// D009 for a pattern without which the arguments would be those of another model. One of `a` alone
+/// is a model without a pattern.
+void refuse_other_patterns(const Scenario& s) {
+  const std::string& pattern = s.model.layer_pattern;
+  const std::size_t at = pattern.find_first_of(kNoSymbols);
+  const bool plain = pattern.find_first_not_of('a') == std::string::npos;
+  if (at == std::string::npos || plain) return;
+  throw locate(
+      refusal("D009",
+              fmt::format("Megatron-LM's --hybrid-override-pattern has no layer {}", pattern[at]),
+              "model.layer_pattern", "letters M, *, - and E",
+              "write m as M- and a as *-, or ME and *E with experts, which compute the "
+              "same; its pattern has no delta nets"),
+      s);
 }
 
 /// By which name the pattern is given.
@@ -113,11 +134,12 @@ std::int64_t layers_of_pattern(Arguments& args) {
 }
 
 bool has_pattern(const Model& m) {
-  return !m.layer_pattern.empty() && m.layer_pattern.find_first_not_of("M*-") == std::string::npos;
+  return !m.layer_pattern.empty() && m.layer_pattern.find_first_of(kNoSymbols) == std::string::npos;
 }
 
 void write_hybrid(ExportDraft& d) {
   const Model& m = d.scenario.model;
+  refuse_other_patterns(d.scenario);
   if (m.layer_pattern.empty()) return d.say({"model.layer_pattern"});
   if (!has_pattern(m)) return;
   d.set(kHybrid);

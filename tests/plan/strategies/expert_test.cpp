@@ -113,6 +113,21 @@ TEST(ExpertParallel, CapacityAndSkewScaleWhatTravels) {
             8 * 2);
 }
 
+// A sequence's 3 choices need a slot at each of 4 experts; those of 5 sequences 5 where each has
+// its own, and 4 where no token is dropped.
+TEST(ExpertParallel, SlotsAreRoundedUpOncePerMicrobatchWithoutACapacity) {
+  Model m = tiny_mixture();
+  m.experts_per_token = 1;
+  Workload w = tiny_workload(10, 5);
+  w.sequence_length = 3;
+  const auto slots = [&](double capacity_factor) {
+    w.capacity_factor = capacity_factor;
+    return tensor_named(make_plan(m, w, over(2)), "experts_out").dims[1].global;
+  };
+  EXPECT_EQ(slots(0), 4);  // ceil(5 * 3 / 4)
+  EXPECT_EQ(slots(1), 5);  // 5 ceil(3 / 4)
+}
+
 TEST(ModelFlops, CountWhatExpertsComputeOfTheTokensThatAreKept) {
   Workload w = tiny_workload(4, 2);
   const auto flops_with = [&w](double capacity_factor) {

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "plan/memory.h"
 #include "plan/validate.h"
+#include "tests/model/small_hybrid.h"
 #include "tests/plan/tiny.h"
 
 namespace plait::recompute_test {
@@ -301,6 +302,26 @@ TEST(RecomputeByModule, AMixtureRunsAgainToItsEnd) {
   }
 }
 
+// A checkpoint keeps its input as it came: what products of 8 bits read is cast again.
+TEST(RecomputeByModule, OfAnInputIn8BitsTheWideOneIsKept) {
+  Model m = tiny_mixture();
+  m.shared_ffn_hidden = 8;
+  Workload w = tiny_workload(4);
+  w.precision.matmul = DType::kFp8;
+  const auto keeps = [&w](const Model& model, RecomputeModule module, const char* block) {
+    const Plan plan = make_plan(model, w, of_modules({module}));
+    EXPECT_TRUE(validate(plan).empty());
+    const auto left = left_for(plan, block);
+    return std::pair(left.contains("mlp_input"), left.contains("mlp_input.fp8"));
+  };
+  const char *mixture = "moe_layer.backward.modules", *dense = "layer.backward.modules";
+  EXPECT_EQ(keeps(m, RecomputeModule::kMoe, mixture), std::pair(true, false));
+  EXPECT_EQ(keeps(m, RecomputeModule::kSharedExperts, mixture), std::pair(true, false));
+  EXPECT_EQ(keeps(tiny_llama(2), RecomputeModule::kMlp, dense), std::pair(true, false));
+  // Whose first product is not computed again.
+  EXPECT_EQ(keeps(tiny_llama(2), RecomputeModule::kActivations, dense), std::pair(false, true));
+}
+
 TEST(RecomputeByModule, AttentionGoesWithOtherModules) {
   const auto forgotten = [](std::vector<RecomputeModule> modules) {
     Workload w = tiny_workload(4);
@@ -325,6 +346,11 @@ TEST(RecomputeByModule, NeedsModulesThatTheModelHas) {
   EXPECT_EQ(refused(of_modules({})), "S129");
   EXPECT_EQ(refused(of_modules({RecomputeModule::kSharedExperts})), "S124");
   EXPECT_EQ(refused(of_modules({RecomputeModule::kNorms, RecomputeModule::kLatents})), "S124");
+  for (const RecomputeModule module : {RecomputeModule::kNorms, RecomputeModule::kActivations}) {
+    const Strategy one = of_modules({module});
+    EXPECT_EQ(refusal_of(small_hybrid("MM"), tiny_workload(2), one), "S124");
+    EXPECT_TRUE(validate(make_plan(small_hybrid("M-"), tiny_workload(2), one)).empty());
+  }
   Strategy s = of_modules({RecomputeModule::kNorms});
   s.recompute.kind = Recompute::kFull;
   EXPECT_EQ(refused(s), "S129");

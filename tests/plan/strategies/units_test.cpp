@@ -2,6 +2,7 @@
 // keeps fp32 gradients): weights 2, gradients 4, master 4, moments 4 + 4.
 #include "core/error.h"
 #include "plan/memory.h"
+#include "tests/model/small_hybrid.h"
 #include "tests/plan/tiny.h"
 
 namespace plait::units_test {
@@ -177,6 +178,30 @@ TEST(Units, EveryParameterCountsOnceInTheGradientNorm) {
       }
     }
     EXPECT_EQ(counted, count_parameters(m).total(m)) << "pp " << d.pp << " tp " << d.tp;
+  }
+}
+
+// One that is read from drives hides behind the one before it if small and large ones alternate,
+// between layers of two kinds too.
+TEST(Units, ExpertsAreUpdatedBehindTheRestOfTheirLayerWhateverItsPartsAre) {
+  for (const char* pattern : {"gaaga", "mamma"}) {
+    Model m = small_hybrid(pattern);
+    m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 8;
+    const Plan plan = make_plan(m, tiny_workload(2), split({.dp = 2}, 1));
+    std::vector<std::pair<std::int32_t, bool>> updates;  // of which layer, of experts
+    for_each_op(plan, 0, [&](const Call& call, const Op& op) {
+      const Compute* c = std::get_if<Compute>(&op.body);
+      if (c == nullptr || !std::holds_alternative<Adam>(*c)) return;
+      const std::string& name = plan.tensors[op.operands.back().tensor].name;
+      const bool of_experts = name.starts_with("experts");
+      const bool of_layer = of_experts || name.find("layer") != std::string::npos;
+      if (of_layer) updates.emplace_back(call.layer, of_experts);
+    });
+    ASSERT_EQ(std::ssize(updates), 2 * m.layers);
+    for (std::size_t i = 0; i < updates.size(); i += 2) {
+      EXPECT_EQ(updates[i], std::pair(updates[i + 1].first, false)) << pattern;
+      EXPECT_TRUE(updates[i + 1].second) << pattern;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Hybrids as Megatron-LM's command lines have them.
 
 #include "core/file.h"
+#include "model/presets.h"
 #include "scenarios/fields.h"
 #include "tests/scenarios/dialects/exported.h"
 #include "tests/scenarios/dialects/imported.h"
@@ -55,17 +56,33 @@ TEST(MegatronHybrid, LayersAreDealtByRatios) {
   EXPECT_EQ(both.back(), '-');
 }
 
-// Gated delta nets are no layers of pretrain_mamba.py.
-TEST(MegatronHybrid, OtherLayersAreListedAndAskForNoOtherProgram) {
-  const Settings s = settings_of(scenario_at("qwen/qwen3-next-80b-128xh100"),
-                                 Dialect::kMegatronCore, Launcher::kNone);
-  EXPECT_EQ(std::ranges::count_if(
-                s.asked, [](const std::string& a) { return a.starts_with("pretrain_mamba"); }),
-            0);
-  EXPECT_EQ(
-      std::ranges::count_if(
-          s.unsaid, [](const std::string& f) { return f.starts_with("model.layer_pattern"); }),
-      1);
+/// "D009 model.layer_pattern", or what --hybrid-override-pattern is.
+std::string exported_pattern(const std::string& path, const std::vector<Override>& changes = {}) {
+  try {
+    const Settings s =
+        settings_of(scenario_at(path, changes), Dialect::kMegatronCore, Launcher::kNone);
+    const auto found = std::ranges::find(s.settings, "--hybrid-override-pattern", &Setting::key);
+    return found == s.settings.end() ? "none" : found->value;
+  } catch (const InputError& e) {
+    return e.text().code + " " + e.text().where.path;
+  }
+}
+
+// mamba_hybrid_layer_allocation.py: M, *, - and E. Without a pattern it would be another model.
+TEST(MegatronHybrid, LayersThatItsPatternHasNotAreRefused) {
+  const char* const nano = "nemotron-3-nano-30b";
+  const std::string hybrid_run = "nemotron/nemotron-h-8b-64xh100";
+  EXPECT_EQ(exported_pattern(hybrid_run, {{"model", nano}}),
+            "'" + find_preset(nano)->layer_pattern + "'");
+  EXPECT_NE(find_preset(nano)->layer_pattern.find('E'), std::string::npos);
+  EXPECT_EQ(exported_pattern("qwen/qwen3-next-80b-128xh100"), "D009 model.layer_pattern");
+  const auto with_letters = [&](const std::string& letters) {
+    std::string pattern;
+    while (pattern.size() < 52) pattern += letters;
+    return exported_pattern(hybrid_run, {{"model.layer_pattern", pattern}});
+  };
+  EXPECT_EQ(with_letters("ma"), "D009 model.layer_pattern");
+  EXPECT_EQ(with_letters("a"), "none");
 }
 
 // hybrid_layer_allocation.py: | ends a stage, and layers are as many as letters.
