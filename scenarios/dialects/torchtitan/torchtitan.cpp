@@ -201,8 +201,11 @@ void write_parallelism(ExportDraft& d) {
     d.say({"strategy.context.kind"});
   }
   // Its tensor parallelism shards norms and residuals along the sequence.
-  if (s.sequence_parallel == (s.mesh.size_of(kTensorAxes) > 1))
+  if (s.sequence_parallel == (s.mesh.size_of(kTensorAxes) > 1)) {
     d.say({"strategy.sequence_parallel"});
+  } else {
+    d.contradict("strategy.sequence_parallel");
+  }
   write_pipeline(d);
 }
 

@@ -66,6 +66,19 @@ TEST(ExportTorchtitan, ReplicasGoWithNoOtherParallelism) {
   EXPECT_TRUE(lists(refused, "strategy.zero_stage = 0"));
 }
 
+// parallelize.py, apply_tp: SequenceParallel of every norm.
+TEST(ExportTorchtitan, TensorParallelismIsAlongTheSequenceToo) {
+  const auto listed = [](const char* tp, const char* along) {
+    return lists(settings_of(Dialect::kTorchtitan, {{"strategy.tp", tp},
+                                                    {"strategy.fsdp", "4"},
+                                                    {"strategy.sequence_parallel", along}}),
+                 std::string("strategy.sequence_parallel = ") + along);
+  };
+  EXPECT_TRUE(listed("2", "false"));
+  EXPECT_FALSE(listed("2", "true"));
+  EXPECT_FALSE(listed("1", "false"));
+}
+
 TEST(ExportTorchtitan, StateInHostMemoryAndProductsBesideTrafficAreSwitches) {
   const Settings s = settings_of(Dialect::kTorchtitan, {{"strategy.offload.optimizer", "cpu"},
                                                         {"strategy.offload.parameters", "cpu"},
