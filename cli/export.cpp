@@ -138,6 +138,7 @@ int run_export(const ExportOptions& options) {
   const Launcher launcher = launcher_of(options.launcher);
   print_warnings(scenario.warnings);
   if (options.to == kChakra) return export_traces(scenario, options);
+  if (!scenario.serving) planned_step(scenario);  // what run refuses is refused
   const Settings settings = settings_of(scenario, dialect_named(options.to), launcher);
   print_result(options.output, render(settings, launcher));
   return kYes;

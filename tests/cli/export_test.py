@@ -39,6 +39,33 @@ class Export(CommandTest):
             self.assertEqual(result.code, 2, dialect)
             self.assertIn("error[S150]", result.err)
 
+    def test_what_run_refuses_is_not_exported(self):
+        """With the error of run, also of more microbatches than are planned."""
+        base = json.dumps({"model": "llama-3.1-8b",
+                           "cluster": {"preset": "dgx-a100", "nodes": 2},
+                           "framework": "megatron-core",
+                           "workload": {"sequence_length": 4096, "global_batch": 64},
+                           "strategy": {"tp": 8, "dp": 2}})
+        path = self.file("s.json", base)
+        pipeline = ["strategy.pp=2", "strategy.dp=1", "strategy.pipeline.schedule=interleaved",
+                    "strategy.pipeline.chunks=2", "workload.global_batch=21"]
+        for code, changes in {
+                "S026": ["strategy.tp=2", "strategy.dp=8", "strategy.tensor.overlap=ring"],
+                "S043": ["workload.global_batch=31"],
+                "S033": pipeline,
+                "S014": ["strategy.cp=2", "strategy.dp=1", "workload.sequence_length=4102"],
+        }.items():
+            sets = [w for change in changes for w in ("--set", change)]
+            run = plait("run", path, *sets)
+            self.assertEqual(run.code, 2)
+            self.assertIn(f"error[{code}]", run.err)
+            for dialect in DIALECTS:
+                with self.subTest(code=code, dialect=dialect):
+                    result = plait("export", path, *sets, "--to", dialect)
+                    self.assertEqual((result.code, result.err), (2, run.err))
+        result = plait("export", path, "--set", "workload.global_batch=20001", "--to", "torchtitan")
+        self.assertIn("error[S043]", result.err)
+
     def test_every_scenario_that_serves_in_every_dialect_of_a_server(self):
         for path in SERVING:
             copies = "accelerate" in path.name  # weights, as only Accelerate does

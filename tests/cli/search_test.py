@@ -327,6 +327,17 @@ class Search(CommandTest):
         for settings in split:
             self.assertEqual(settings["strategy.sequence_parallel"], "true")
 
+    def test_torchtitan_splits_layers_only_beside_sequence_parallelism(self):
+        """torchtitan/models/llama3/infra/parallelize.py, apply_tp."""
+        opened = ("strategy.tp=[2,4]", "strategy.fsdp=auto", "strategy.dp=auto",
+                  "strategy.sequence_parallel=auto")
+        sets = [w for field in opened for w in ("--set", field)]
+        answer = self.search(HYBRID, "--set", "framework=torchtitan", *sets, "--best", "9")
+        self.assertEqual(answer["framework"]["limits"], {"strategy.sequence_parallel": ["true"]})
+        self.assertTrue(answer["best"])
+        for row in answer["best"]:
+            self.assertEqual(row["settings"]["strategy.sequence_parallel"], "true")
+
     def test_layers_of_two_kinds_are_searched(self):
         first = {"model.first_dense_layers": "1"}
         axes = [w for a in ("ep", "dp", "fsdp") for w in ("--set", f"strategy.{a}=auto")]

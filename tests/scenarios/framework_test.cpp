@@ -33,6 +33,22 @@ TEST(Framework, MessagesNameItAsThePlaceOfWhatItSays) {
   EXPECT_EQ(fused->where().file, "framework megatron-lm-2021");
 }
 
+// torchtitan's tensor parallelism shards norms and residuals along the sequence.
+TEST(Framework, TorchtitanSplitsLayersAlongTheSequenceToo) {
+  const auto read = [](const std::string& strategy) {
+    const std::string text = R"({"model": "gpt2", "cluster": "dgx-a100", "framework": "torchtitan",
+        "workload": {"sequence_length": 1024, "global_batch": 8}, "strategy": )" +
+                             strategy + "}";
+    return parse_scenario(text, "x");
+  };
+  EXPECT_TRUE(read(R"({"tp": 2, "fsdp": 4})").strategy.sequence_parallel);
+  EXPECT_FALSE(
+      read(R"({"tp": 2, "fsdp": 4, "sequence_parallel": false})").strategy.sequence_parallel);
+  const Scenario whole = read(R"({"fsdp": 8})");
+  EXPECT_FALSE(whole.strategy.sequence_parallel);
+  EXPECT_TRUE(whole.warnings.empty());
+}
+
 // DeepSpeed's profiles keep a weight shard, which only stage 3 has: layouts of that stage have it
 // from a scenario of another one.
 TEST(Framework, AHabitOfShardedWeightsDoesNothingWithoutThem) {

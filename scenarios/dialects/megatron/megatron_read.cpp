@@ -111,6 +111,9 @@ class Reading {
     cp_ = copy(kAxes[2], 1);
     if (cp_ > 1) read_context(args_, out_, cp_);
     if (fork_.deepspeed) cp_ = std::max(cp_, read_ulysses(args_, out_));
+    if (args_.flag("--tp-comm-overlap") && !args_.flag("--sequence-parallel"))
+      args_.contradiction("--tp-comm-overlap", "residuals that are whole",
+                          "add --sequence-parallel, or remove --tp-comm-overlap");
     if (tp_ > 1 && !fork_.deepspeed) {
       give("--tp-comm-overlap", "strategy.tensor.overlap",
            args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("weight-grad")");

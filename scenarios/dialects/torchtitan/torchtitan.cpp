@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "plan/refusal.h"
 #include "plan/strategies/pieces.h"
 #include "scenarios/dialects/hub_names.h"
 
@@ -53,6 +54,20 @@ void write_steps(ExportDraft& d) {
   const auto steps = static_cast<std::int64_t>(tokens / of_step);
   if (steps > 0) d.set("steps", steps);
   if (static_cast<double>(steps) * of_step == tokens) d.say({"training.tokens"});
+}
+
+/// D009: ranks along tp share a sequence, of which each along cp has two pieces
+/// (torchtitan/distributed/parallel_dims.py, seq_len_divisor).
+void require_pieces(const Scenario& s) {
+  const Mesh& mesh = s.strategy.mesh;
+  const std::int64_t length = s.workload.sequence_length;
+  const std::int64_t pieces = 2 * mesh.size_of(kTensorAxes) * mesh.size_of(kContextAxes);
+  if (length % pieces == 0) return;
+  throw locate(
+      refusal("D009", fmt::format("torchtitan cuts a sequence into 2 * tp * cp = {} parts", pieces),
+              "workload.sequence_length", fmt::format("a multiple of {}", pieces),
+              fmt::format("--set workload.sequence_length={}", round_up(length, pieces))),
+      s);
 }
 
 void write_training(ExportDraft& d) {
@@ -201,8 +216,11 @@ void write_parallelism(ExportDraft& d) {
     d.say({"strategy.context.kind"});
   }
   // Its tensor parallelism shards norms and residuals along the sequence.
-  if (s.sequence_parallel == (s.mesh.size_of(kTensorAxes) > 1))
+  if (s.sequence_parallel == (s.mesh.size_of(kTensorAxes) > 1)) {
     d.say({"strategy.sequence_parallel"});
+  } else {
+    d.contradict("strategy.sequence_parallel");
+  }
   write_pipeline(d);
 }
 
@@ -232,6 +250,7 @@ std::vector<std::int64_t> shared_by_titan(std::int64_t layers, std::int64_t stag
 }
 
 void write(ExportDraft& draft) {
+  require_pieces(draft.scenario);
   write_model(draft);
   write_float8(draft);
   write_training(draft);

@@ -66,6 +66,38 @@ TEST(ExportTorchtitan, ReplicasGoWithNoOtherParallelism) {
   EXPECT_TRUE(lists(refused, "strategy.zero_stage = 0"));
 }
 
+// parallelize.py, apply_tp: SequenceParallel of every norm.
+TEST(ExportTorchtitan, TensorParallelismIsAlongTheSequenceToo) {
+  const auto listed = [](const char* tp, const char* along) {
+    return lists(settings_of(Dialect::kTorchtitan, {{"strategy.tp", tp},
+                                                    {"strategy.fsdp", "4"},
+                                                    {"strategy.sequence_parallel", along}}),
+                 std::string("strategy.sequence_parallel = ") + along);
+  };
+  EXPECT_TRUE(listed("2", "false"));
+  EXPECT_FALSE(listed("2", "true"));
+  EXPECT_FALSE(listed("1", "false"));
+}
+
+// parallelize.py: the sequence is a multiple of seq_len_divisor, 2 * tp * cp.
+TEST(ExportTorchtitan, ASequenceHasPiecesForAllItsRanks) {
+  const auto exported = [](const char* length) {
+    return settings_of(Dialect::kTorchtitan, {{"strategy.tp", "2"},
+                                              {"strategy.cp", "2"},
+                                              {"strategy.fsdp", "2"},
+                                              {"strategy.sequence_parallel", "true"},
+                                              {"workload.sequence_length", length}});
+  };
+  EXPECT_EQ(value_of(exported("4104"), "seq_len"), "4104");
+  try {
+    exported("4100");
+    FAIL() << "8 does not divide 4,100";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "D009");
+    EXPECT_EQ(e.text().cure, "--set workload.sequence_length=4104");
+  }
+}
+
 TEST(ExportTorchtitan, StateInHostMemoryAndProductsBesideTrafficAreSwitches) {
   const Settings s = settings_of(Dialect::kTorchtitan, {{"strategy.offload.optimizer", "cpu"},
                                                         {"strategy.offload.parameters", "cpu"},

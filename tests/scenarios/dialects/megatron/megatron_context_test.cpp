@@ -35,6 +35,17 @@ TEST(MegatronContext, LevelsHaveToMakeUpTheRanks) {
   EXPECT_EQ(refused(" \\\n--hierarchical-context-parallel-sizes 0 8"), "D003 line 2");
 }
 
+// arguments.py: "Tensor parallel communication/GEMM overlap can happen only when sequence
+// parallelism is enabled".
+TEST(MegatronContext, ProductsOverlapOnlyAlongTheSequence) {
+  const auto read = [](const std::string& more) {
+    return refusal(Dialect::kMegatronCore,
+                   "--bf16 --micro-batch-size 1 --tensor-model-parallel-size 2 \\\n" + more);
+  };
+  EXPECT_EQ(read("--tp-comm-overlap"), "D004 line 2");
+  EXPECT_EQ(read("--tp-comm-overlap --sequence-parallel"), "accepted");
+}
+
 TEST(MegatronContext, AHybridIsExportedAsTwoLevels) {
   const Scenario s = export_test::scenario_at("systems/usp-hybrid");
   const std::string text =
