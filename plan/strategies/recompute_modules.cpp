@@ -112,7 +112,8 @@ class Modules {
   /// Copies that a cast makes of a module's input are within the module: a checkpoint keeps its
   /// input alone (Megatron-LM, megatron/core/tensor_parallel/random.py, CheckpointFunction).
   void forget_copies(const Op& cast) {
-    if (body_of<Cast>(cast) == nullptr) return;
+    const Cast* c = body_of<Cast>(cast);
+    if (c == nullptr || c->from == c->to) return;  // a copy as it is (meet_alone.cpp)
     const auto writes_forgotten = [this](const Op& op) {
       return std::ranges::any_of(op.operands, [this](const Operand& o) {
         return o.use != Use::kRead && forgotten_[o.tensor];

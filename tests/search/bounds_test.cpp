@@ -119,8 +119,7 @@ RC_GTEST_PROP(Bounds, NothingWithZeroPlusPlusIsFasterOrSmaller, ()) {
 }
 
 // Large shapes: kernels and messages far from their fixed costs.
-RC_GTEST_PROP(Bounds, NothingIsFasterOrSmallerAtScale, ()) {
-  Case c = searchable();
+void expect_bounded_at_scale(Case c) {
   c.model.hidden *= 32, c.model.ffn_hidden *= 32, c.model.head_dim *= 16, c.model.vocab *= 64;
   c.model.state_head_dim *= 16, c.model.state_size *= 16, c.workload.lora.rank *= 8;
   c.model.dropout = 0;
@@ -134,6 +133,18 @@ RC_GTEST_PROP(Bounds, NothingIsFasterOrSmallerAtScale, ()) {
   const std::vector<Axis> order = c.placement.empty() ? any_order() : std::vector<Axis>();
   for (const Axis a : order) RC_LOG() << name_of(a) << " ";
   expect_bounded(c, 40, order);
+}
+
+RC_GTEST_PROP(Bounds, NothingIsFasterOrSmallerAtScale, ()) {
+  const Case c = searchable();
+  expect_bounded_at_scale(c);
+}
+
+// FSDP1 adds whole gradients up in the type of the weights.
+RC_GTEST_PROP(Bounds, NothingWithWholeSumsOfFsdp1IsFasterOrSmaller, ()) {
+  Case c = searchable([](const Case& one) { return !one.workload.lora.any(); });
+  c.strategy.fsdp.copies = FsdpCopies::kFsdp1, c.strategy.fsdp.no_sync = NoSync::kAlways;
+  expect_bounded_at_scale(c);
 }
 
 // Groups of a scenario's microbatches are for as many stages as it has: with four of them there are

@@ -322,6 +322,15 @@ TEST(RecomputeByModule, OfAnInputIn8BitsTheWideOneIsKept) {
   EXPECT_EQ(keeps(tiny_llama(2), RecomputeModule::kActivations, dense), std::pair(false, true));
 }
 
+// Nothing travels again for activations: gates that came with the tokens are no copies of a module.
+TEST(RecomputeByModule, GatesOfActivationsStayWhereTheyCame) {
+  Strategy s = of_modules({RecomputeModule::kExpertActivations});
+  s.mesh[Axis::kEp] = 2, s.experts.gates = ExpertGates::kActivations;
+  const Plan plan = make_plan(tiny_mixture(), tiny_workload(4), s);
+  for (const Op& op : block_named(plan, "moe_layer.backward.modules").ops)
+    EXPECT_FALSE(again(op) && std::holds_alternative<Collective>(op.body));
+}
+
 TEST(RecomputeByModule, AttentionGoesWithOtherModules) {
   const auto forgotten = [](std::vector<RecomputeModule> modules) {
     Workload w = tiny_workload(4);
