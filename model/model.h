@@ -157,7 +157,9 @@ struct Model {
   std::int64_t mlp_input_width() const { return mlp_input_width(ffn_hidden); }
   std::int64_t mlp_input_width(std::int64_t width) const { return (gated_mlp ? 2 : 1) * width; }
   /// Of the gate of shared experts.
-  std::int64_t shared_gate_weights() const { return shared_expert_gate ? hidden : 0; }
+  std::int64_t shared_gate_weights() const {
+    return shared_expert_gate && shared_ffn_hidden > 0 ? hidden : 0;
+  }
   /// Biases in norms come with LayerNorm and are absent in RMSNorm.
   bool norm_bias() const { return norm == NormKind::kLayerNorm; }
   /// The residual stream's own, behind the last layer.

@@ -307,7 +307,9 @@ Warnings excessive_skew(const Json& root, const std::vector<std::string>& filled
 
 /// Experts that no layer has: a dense model, whoever said how large they are.
 Warnings unmet_experts(const Model& m) {
-  if (m.experts == 0 || m.moe_layers() > 0) return {};
+  const bool refused =  // S150
+      !m.layer_pattern.empty() && std::ssize(m.layer_pattern) != m.layers;
+  if (m.experts == 0 || refused || m.moe_layers() > 0) return {};
   const bool dense = m.layer_pattern.empty() && m.first_dense_layers >= m.layers;
   return {no_effect("model.experts", dense ? ": model.first_dense_layers leaves them no layer"
                                            : ": no layer of model.layer_pattern has them")};

@@ -26,6 +26,9 @@ class Export(CommandTest):
                         self.assertIn("error[D009]", result.err)
                         self.assertIn("--to deepspeed", result.err)
                         continue
+                    if dialect == "megatron-core" and path.name.startswith("qwen3-next"):
+                        self.assertIn("has no layer g", result.err)
+                        continue
                     self.assertEqual(result.code, 0, result.err)
                     if dialect == "deepspeed":
                         self.assertEqual(list(result.json())[-1], "_not_represented")

@@ -277,7 +277,8 @@ TEST(Space, NumbersOfRecomputedLayersAreThoseThatAreAskedFor) {
   const auto numbers = [&s](std::vector<std::int64_t> asked) {
     Space space;
     space.recompute = {Recompute::kFull}, space.recompute_layers = std::move(asked);
-    space.pp = space.tp = space.cp = space.micro_batch = {1}, space.zero_stage = {1};
+    space.pp = space.tp = space.cp = space.fsdp = space.micro_batch = {1};
+    space.zero_stage = {1}, space.dp = {8};
     std::vector<int> out;
     for (const Layout& l : layouts_of(s, space)) out.push_back(l.recompute_layers);
     return out;
