@@ -290,8 +290,7 @@ class Shapes {
     if (out.empty()) out = {most / 4, most / 2, most - most / 4};
     std::erase_if(out, [&](std::int64_t n) { return n < fewest || n >= most; });
     std::ranges::sort(out);
-    const auto twice = std::ranges::unique(out);
-    out.erase(twice.begin(), twice.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
   }
   /// `most`: layers of the largest piece.

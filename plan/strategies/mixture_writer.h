@@ -10,8 +10,8 @@ namespace plait {
 std::int64_t tokens_of_a_rank(const Draft& draft);
 
 /// Slots that a rank's tokens of a microbatch have at each expert. With a capacity each sequence's
-/// s tokens have slots of their own, ceil(factor k s / E) and at most s; without dropping all b s
-/// have ceil(skew k b s / E), which the exchange tells apart by nothing.
+/// s tokens have slots of their own, ceil(factor k s / E) and at most s; without dropping the b s
+/// tokens of all sequences share ceil(skew k b s / E).
 std::int64_t expert_slots(const Draft& draft);
 
 class MixtureWriter {

@@ -1,4 +1,4 @@
-"""plait realrun: the verified matrix as one command, and verification of a scenario."""
+"""plait realrun: cases of the verified matrix, and verification of a scenario."""
 
 import csv
 import io
@@ -12,7 +12,6 @@ SMALL = SOURCE / "scenarios" / "tiny" / "tiny-8xh100.json"
 DIVERGED = [SMALL, "--verify", "--precision", "bf16", "--steps", "100",
             "--set", "workload.global_batch=4", "--set", "workload.sequence_length=16"]
 ENVIRONMENT = 3
-QUANTIZED = ("qwZ", "qgZ", "ZeRO++")  # their tolerance is that of the quantiser
 
 
 class Realrun(CommandTest):
@@ -20,22 +19,6 @@ class Realrun(CommandTest):
         super().setUp()
         if plait("realrun", SMALL, "--verify").code == ENVIRONMENT:
             self.skipTest("this build has no real runs")
-
-    def test_the_matrix_is_verified(self):
-        result = plait("realrun", "--matrix", "--precision", "fp32", "--format", "json")
-        self.assertEqual(result.code, 0, result.out)
-        cases = result.json()["cases"]
-        self.assertEqual({c["precision"] for c in cases}, {"fp32"})
-        self.assertEqual({c["ranks"] for c in cases}, set(range(1, 9)))
-        for case in cases:
-            with self.subTest(case["strategy"]):
-                self.assertLessEqual(case["gradient_error"], case["allowed_gradient_error"])
-                self.assertLessEqual(case["worst_error"], case["allowed_error"])
-                if not any(word in case["strategy"] for word in QUANTIZED):
-                    self.assertEqual(case["allowed_gradient_error"], 1e-5)
-                    self.assertAlmostEqual(case["allowed_error"], 1e-4)
-                self.assertTrue(case["memory_as_planned"])
-                self.assertTrue(case["passed"])
 
     def test_cases_of_the_matrix_by_name_and_formats_say_the_same(self):
         call = ["realrun", "--matrix", "--cases", "hpZ", "--precision", "fp32"]
