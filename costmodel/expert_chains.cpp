@@ -1,6 +1,7 @@
 #include "costmodel/expert_chains.h"
 
 #include <algorithm>
+
 namespace plait {
 namespace {
 

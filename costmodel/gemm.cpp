@@ -28,32 +28,8 @@ bool is_of_llama_cpp(WeightFormat f) {
     case WeightFormat::kInt8:
     case WeightFormat::kInt4:
     case WeightFormat::kNvfp4: return false;
-    case WeightFormat::kQ8_0:
-    case WeightFormat::kQ6K:
-    case WeightFormat::kQ5K:
-    case WeightFormat::kQ5_1:
-    case WeightFormat::kQ5_0:
-    case WeightFormat::kQ4K:
-    case WeightFormat::kQ4_1:
-    case WeightFormat::kQ4_0:
-    case WeightFormat::kIq4Nl:
-    case WeightFormat::kIq4Xs:
-    case WeightFormat::kQ3K:
-    case WeightFormat::kIq3S:
-    case WeightFormat::kIq3Xxs:
-    case WeightFormat::kQ2K:
-    case WeightFormat::kIq2S:
-    case WeightFormat::kIq2Xs:
-    case WeightFormat::kIq2Xxs:
-    case WeightFormat::kIq1M:
-    case WeightFormat::kIq1S:
-    case WeightFormat::kMxfp4:
-    case WeightFormat::kQ5KM:
-    case WeightFormat::kQ4KM:
-    case WeightFormat::kQ5_1Q8_0:
-    case WeightFormat::kQ5_0Q8_0: return true;
+    default: return true;
   }
-  return false;
 }
 
 /// Rows up to which llama.cpp multiplies quantised weights as a matrix by vectors (ggml-cuda/mmvq,

@@ -116,10 +116,9 @@ const Table<RecomputeOptions>& recompute_table() {
                                 RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
                                 RecomputeModule::kMoe, RecomputeModule::kAttention})},
                 "With `modules`, which: norms before attention, delta nets and MLPs (not those "
-                "before "
-                "states, which Megatron-LM keeps), what latent attention makes of its latents, "
-                "activation functions of all MLPs or of experts alone, whole MLPs "
-                "of layers without experts, shared experts, all of a mixture of experts with the "
+                "before states, which Megatron-LM keeps), what latent attention makes of its "
+                "latents, activation functions of all MLPs or of experts alone, whole MLPs of "
+                "layers without experts, shared experts, all of a mixture of experts with the "
                 "exchange of tokens, the attention core as `selective` has it."),
           field("keep", &R::keep,
                 List{choice_of({KeptResult::kQkv, KeptResult::kAttention, KeptResult::kOut,
