@@ -62,6 +62,7 @@ struct Precision {
   bool has_master() const { return master != weights; }
 };
 
+/// Workload::loss_pieces that Liger-Kernel chooses by its own rule.
 inline constexpr std::int64_t kLigersLossPieces = 0;
 
 struct Workload {

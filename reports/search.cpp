@@ -302,8 +302,13 @@ std::string search_json(const SearchReport& s) {
               {"best", tree_of(s.best)}};
   if (!s.limits.empty()) {
     Tree limits = Tree::object();
-    for (const SearchLimit& limit : s.limits) limits[limit.path] = limit.values;
+    for (const SearchedValues& limit : s.limits) limits[limit.path] = limit.values;
     out["framework"] = {{"name", s.framework}, {"limits", limits}};
+  }
+  if (!s.untried.empty()) {
+    Tree untried = Tree::object();
+    for (const SearchedValues& field : s.untried) untried[field.path] = field.values;
+    out["untried"] = untried;
   }
   out["network"] = "analytic";
   out["held"] = tree_of(s.held);

@@ -34,8 +34,8 @@ struct SearchCounts {
   SearchCounts& operator+=(const SearchCounts& other);
 };
 
-/// All that is searched of a field, as the framework has no more of it.
-struct SearchLimit {
+/// Of a field.
+struct SearchedValues {
   std::string path;
   std::vector<std::string> values;
 };
@@ -55,9 +55,10 @@ struct SearchReport {
   std::optional<SearchRow> own, rule_of_thumb;  // what the scenario says itself; the guides
   std::optional<InputError::Text> own_refused;  // why there is no `own`, where it is asked for
   std::string framework;                        // by whose profile fields are limited; "": none are
-  std::vector<SearchLimit> limits;
-  std::vector<SearchRow> front;  // pareto_front of all, if asked for
-  double tokens = 0;             // to be trained on; 0: not said
+  std::vector<SearchedValues> limits;           // all that is searched, as it has no more
+  std::vector<SearchedValues> untried;          // asked for, and no layout has them
+  std::vector<SearchRow> front;                 // pareto_front of all, if asked for
+  double tokens = 0;                            // to be trained on; 0: not said
   SearchCounts counts;
   std::int64_t simulated_for_front = 0;  // besides those of `counts`
   std::vector<SearchRefusal> refusals;

@@ -42,16 +42,28 @@ std::string proof_of(const SearchReport& s) {
   return out + gap_of(s);
 }
 
+/// "pipeline.schedule 1f1b, interleaved; recompute.kind none, full"
+std::string words_of(const std::vector<SearchedValues>& fields) {
+  std::vector<std::string> parts;
+  for (const SearchedValues& field : fields) {
+    parts.push_back(
+        fmt::format("{} {}", without_section(field.path), fmt::join(field.values, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 /// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none,
 /// full"
 std::string limits_of(const SearchReport& s) {
   if (s.limits.empty()) return "";
-  std::vector<std::string> parts;
-  for (const SearchLimit& limit : s.limits) {
-    parts.push_back(
-        fmt::format("{} {}", without_section(limit.path), fmt::join(limit.values, ", ")));
-  }
-  return fmt::format("limited to what {} has: {}", s.framework, fmt::join(parts, "; "));
+  return fmt::format("limited to what {} has: {}", s.framework, words_of(s.limits));
+}
+
+/// "not tried, as they divide nothing with the other sizes: tp 8; pp 4, 16"
+std::string untried_of(const SearchReport& s) {
+  if (s.untried.empty() || s.counts.considered == 0) return "";
+  return fmt::format("not tried, as they divide nothing with the other sizes: {}",
+                     words_of(s.untried));
 }
 
 /// "18 of nodes 2 cannot be planned: C014, nothing says what the processor is"
@@ -126,7 +138,8 @@ std::vector<Line> search_notes(const SearchReport& s, int width) {
   for (std::string& part : wrap(interruption_of(s), width)) {
     if (!part.empty()) out.push_back({{std::move(part), Ink::kBad}});
   }
-  std::vector<std::string> notes = {limits_of(s), batches_of(s), squares_of(s), as_written_of(s)};
+  std::vector<std::string> notes = {limits_of(s), untried_of(s), batches_of(s), squares_of(s),
+                                    as_written_of(s)};
   if (s.flow_asked) {
     notes.emplace_back(
         "simulated with the analytic network, not with the flows that are asked for");

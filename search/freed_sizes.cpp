@@ -37,4 +37,19 @@ std::vector<FreedSize> freed_sizes(const SpaceOf& of) {
   return out;
 }
 
+std::vector<UntriedSize> untried_sizes(const Space& space, const Layouts& layouts) {
+  std::vector<UntriedSize> out;
+  const bool both = space.dp.size() > 1 && space.fsdp.size() > 1;
+  for (const Size& size : kSizes) {
+    const bool replicas = size.asked == &Space::dp || size.asked == &Space::fsdp;
+    const std::vector<std::int64_t>& asked = space.*size.asked;
+    if (asked.size() < 2 || (replicas && both)) continue;
+    std::set<std::int64_t> left(asked.begin(), asked.end());
+    for (std::size_t i = 0; i < layouts.size() && !left.empty(); ++i)
+      left.erase(layouts[i].*size.chosen);
+    if (!left.empty()) out.push_back({size.field, {left.begin(), left.end()}});
+  }
+  return out;
+}
+
 }  // namespace plait

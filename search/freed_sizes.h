@@ -1,5 +1,5 @@
 #pragma once
-// Why a space holds no layout: sizes that would divide if they might be others.
+// Sizes that a space asks for and no layout has: why it holds none, and what is not tried of it.
 
 #include <cstdint>
 #include <string_view>
@@ -17,5 +17,15 @@ struct FreedSize {
 
 /// Of a space without layouts: each size that alone keeps them away.
 std::vector<FreedSize> freed_sizes(const SpaceOf& of);
+
+struct UntriedSize {
+  std::string_view field;            // "strategy.tp"
+  std::vector<std::int64_t> values;  // ascending
+};
+
+/// Of a space with `layouts`: values that it lists beside others and none of them has, as they do
+/// not divide with the other sizes. Replicas of which both dp and fsdp are listed are not asked
+/// about: layouts that make the same plan come once.
+std::vector<UntriedSize> untried_sizes(const Space& space, const Layouts& layouts);
 
 }  // namespace plait

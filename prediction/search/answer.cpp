@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <span>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -36,6 +37,26 @@ std::string nothing_divides(const Machines& machines) {
   }
   if (sizes.empty()) return kNothingDivides;
   return fmt::format("NO LAYOUT: {}", fmt::join(sizes, "; or "));
+}
+
+/// Sizes that were asked for and not tried on any machine that was searched.
+std::vector<SearchedValues> untried_on(std::span<const std::unique_ptr<Study>> searched) {
+  std::vector<SearchedValues> out;
+  if (searched.empty()) return out;
+  const auto also = [](const Study& study, std::string_view field, std::int64_t value) {
+    return std::ranges::any_of(study.untried(), [&](const UntriedSize& size) {
+      return size.field == field && std::ranges::count(size.values, value) > 0;
+    });
+  };
+  for (const UntriedSize& size : searched.front()->untried()) {
+    std::vector<std::string> values;
+    for (const std::int64_t value : size.values) {
+      const auto leaves = [&](const auto& study) { return also(*study, size.field, value); };
+      if (std::ranges::all_of(searched, leaves)) values.push_back(std::to_string(value));
+    }
+    if (!values.empty()) out.push_back({std::string(size.field), std::move(values)});
+  }
+  return out;
 }
 
 constexpr const char* kNotYet = "ENDED BEFORE A LAYOUT THAT FITS WAS FOUND";
@@ -98,6 +119,7 @@ std::vector<Ranked> search_machines(const SearchQuestion& q, const Machines& mac
     ranking.add(study.scenario(), i, found);
   }
   report.not_begun = std::ssize(studies) - i;
+  report.untried = untried_on(std::span(studies).first(i));
   const bool cut = report.not_begun > 0 || report.front_cut || report.counts.open > 0;
   report.interrupted = control.stop && cut;
   return ranking.reported();

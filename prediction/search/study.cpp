@@ -170,6 +170,7 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
   out.counts += {c.considered, c.refused, c.too_large,   c.too_slow,          c.simulated,
                  c.open,       c.gap,     c.gap_of_last, c.fast_but_too_large};
   add_refusals(result, out);
+  untried_ = untried_sizes(space_, work_->layouts());
   if (question_.front && !result.best.empty()) {
     walk_front(result.best.front(), session, out);
   }

@@ -64,6 +64,8 @@ class Study {
   /// The leader's part, once it is prepared: the best, fastest first. `out` is told the counts and
   /// the front.
   std::vector<Found> run(const Session& session, SearchReport& out);
+  /// Of a search that was run: sizes that it was asked for and did not try.
+  const std::vector<UntriedSize>& untried() const { return untried_; }
   /// Of those who take part in another process's search: lends `answer` the work, returns what it
   /// does.
   bool follow(const std::function<bool(SearchWork&)>& answer);
@@ -97,6 +99,7 @@ class Study {
   CostModel costs_;
   std::optional<Scenario> own_;
   std::optional<InputError::Text> own_refused_;  // where there is none
+  std::vector<UntriedSize> untried_;
   // While it is searched:
   std::unique_ptr<SearchWork> work_;
   std::unique_ptr<Crew> crew_;

@@ -47,6 +47,17 @@ class SearchSays(CommandTest):
                 with self.subTest(words=words, settings=row["settings"]):
                     self.expect_run_predicts(row, HYBRID, *short, *words)
 
+    def test_sizes_that_divide_nothing_with_the_others_are_named(self):
+        asked = [w for s in ("strategy.dp=4", "strategy.tp=[2,8]", "strategy.pp=[2,4]")
+                 for w in ("--set", s)]
+        words = (HYBRID, "--set", "strategy={}", *asked, "--keep", "strategy.dp")
+        self.assertEqual(self.search(*words)["untried"],
+                         {"strategy.tp": ["8"], "strategy.pp": ["4"]})
+        self.assertIn("not tried, as they divide nothing with the other sizes: tp 8; pp 4\n",
+                      self.run_ok("search", *words).out)
+        tried = (HYBRID, "--set", "strategy={}", "--set", "strategy.tp=[2,4]")
+        self.assertNotIn("untried", self.search(*tried))
+
     def test_what_transformers_has_accelerate_can_say(self):
         sets = [w for s in ("framework=transformers", "strategy={}", "cluster.nodes=1")
                 for w in ("--set", s)]
