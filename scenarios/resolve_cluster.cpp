@@ -91,10 +91,11 @@ void require_processor(const Json& json, const Device& device) {
                     "choose one, or write compute_capability 0 with your own"});
 }
 
-/// Whether the scenario says how many nodes are under the same leafs.
+/// Whether the scenario says how many nodes are under the same leafs: it means nodes, where a
+/// catalogue's fabric means ports. Without rails nodes_per_switch says so too, and goes before.
 bool has_pods(const Json* fabric, const Fabric& all) {
-  return fabric != nullptr && all.topology == Topology::kRailOptimised &&
-         fabric->find("nodes_per_pod") != nullptr;
+  if (fabric == nullptr || fabric->find("nodes_per_pod") == nullptr) return false;
+  return all.topology == Topology::kRailOptimised || all.nodes_per_switch == 0;
 }
 
 /// Whether the scenario says how many devices a node has, and nothing of their links.
@@ -148,7 +149,9 @@ Cluster resolve_cluster(const Json& json, ClusterPart& part) {
     Cluster cluster = make_cluster(resolve_parts(json, part));
     part.devices_per_node = cluster.devices_per_node;
     Fabric& fabric = part.fabric.value;
-    if (fabric.topology == Topology::kRailOptimised) fabric.nodes_per_pod = cluster.nodes_per_pod;
+    fabric.nodes_per_pod = cluster.nodes_per_pod;
+    if (fabric.topology != Topology::kRailOptimised)
+      fabric.nodes_per_switch = cluster.nodes_per_pod;
     return cluster;
   } catch (const InputError& e) {
     InputError::Text text = e.text();

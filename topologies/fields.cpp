@@ -189,10 +189,10 @@ const Table<Fabric>& fabric_table() {
           field("oversubscription", &Fabric::oversubscription, Sourced{Real{.min = 1, .max = 1000}},
                 "Bandwidth of a leaf towards nodes over that towards spines."),
           field("topology", &Fabric::topology, topologies(), "How switches and nodes are joined."),
-          field(
-              "nodes_per_switch", &Fabric::nodes_per_switch, count(0, 1'000'000),
-              "Without rails: nodes on one switch. 0: as many as have ports on a rail's leaf; in a "
-              "torus 1."),
+          field("nodes_per_switch", &Fabric::nodes_per_switch, count(0, 1'000'000),
+                "Without rails: nodes on one switch. 0: nodes_per_pod where it is written, else as "
+                "many "
+                "as have ports on a rail's leaf; in a torus 1."),
           field("levels", &Fabric::levels, count(2, 3), "Of switches, in trees."),
           field("pods_per_block", &Fabric::pods_per_block, count(1, 1'000'000),
                 "Three levels: pods under the same spines."),

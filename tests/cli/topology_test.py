@@ -34,6 +34,18 @@ class Show(CommandTest):
                 self.assertEqual(summary["devices"], summary["nodes"] * summary["devices_per_node"])
                 self.assertEqual(summary["vertices"]["device"], summary["devices"])
 
+    def test_nodes_under_the_same_leafs_are_meant_with_rails_and_without(self):
+        for topology, switches, count in (("rail_optimised", "leaf", 4 * 8), ("fat_tree", "leaf", 4),
+                                          ("torus", "router", 4)):
+            with self.subTest(topology):
+                words = ["hgx-h100", "--nodes", 16, "--set", f"cluster.fabric.topology={topology}",
+                         "--set", "cluster.fabric.nodes_per_pod=4", "--set", "cluster.fabric.dimensions=[4]",
+                         "--format", "json"]
+                self.assertEqual(self.run_ok("topology", "show", *words).json()["vertices"][switches], count)
+        words = ["hgx-h100", "--nodes", 16, "--set", "cluster.fabric.topology=fat_tree", "--set",
+                 "cluster.fabric.nodes_per_pod=4", "--set", "cluster.fabric.nodes_per_switch=2", "--format", "json"]
+        self.assertEqual(self.run_ok("topology", "show", *words).json()["vertices"]["leaf"], 8)
+
     def test_what_is_too_large_is_named_with_its_file(self):
         large = plait("topology", "show", TINY, "--nodes", 99999)
         self.assertEqual(large.code, 2)
