@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/spelling.h"
 #include "model/kernels.h"
+#include "plan/workload.h"
 #include "scenarios/framework.h"
 #include "scenarios/published/adapters_of.h"
 #include "scenarios/published/attention_of.h"

@@ -123,6 +123,10 @@ void read_attention(Arguments& arguments, Imported& out, const Fork& fork);
 /// Layers are Megatron-LM's own code, not Transformer Engine's.
 bool has_own_layers(Arguments& arguments, const Fork& fork);
 
+/// Which kernels are fused beside attention's. Reading comes behind the model and the precision.
+void write_fusions(ExportDraft& draft);
+void read_fusions(Arguments& arguments, Imported& out);
+
 ArgumentTypes read_precision(Arguments& arguments, Imported& out, const Fork& fork);
 /// Sharding as DeepSpeed has it, and how it reduces gradients.
 void read_zero(Arguments& arguments, Imported& out, const Fork& fork, const ArgumentTypes& types);

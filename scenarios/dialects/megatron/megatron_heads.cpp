@@ -72,6 +72,11 @@ class Heads {
                           .placed = args_.integer(kPlacedPart).value_or(64),
                           .values = args_.integer(kValueSize).value_or(128)};
     if (args_.flag(kLatents)) return read(latents, norms);
+    if (args_.has(kKeyRank)) {
+      near(
+          "--kv-lora-rank without --multi-latent-attention is read as plain attention, which is "
+          "what Megatron-LM does");
+    }
     if (size) give(kHeadSize, "model.head_dim", *size);
     give(kGroups, "model.kv_heads", args_.flag(kGrouped) ? groups : heads_);
     const std::int64_t columns = turned(part, size.value_or(usual_));

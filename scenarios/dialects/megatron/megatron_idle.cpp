@@ -7,6 +7,9 @@ namespace plait::megatron {
 namespace {
 
 constexpr const char* kSwitches[] = {"--no-mmap-bin-files",
+                                     "--no-async-tensor-model-parallel-allreduce",  // ignored
+                                     "--use-cpu-initialization",
+                                     "--eod-mask-loss",
                                      "--log-throughput",
                                      "--log-timers-to-tensorboard",
                                      "--log-memory-to-tensorboard",

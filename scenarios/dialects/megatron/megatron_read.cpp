@@ -48,6 +48,8 @@ class Reading {
       sharding();
       reduction();
     }
+    if (!fork_.deepspeed) read_fusions(args_, out_);
+    if (fork_.deepspeed) args_.pass_over("--no-gradient-accumulation-fusion");  // it never has that
     read_machine(args_, words_, text_, out_);
     pass_over();
     out_.framework = framework_of(fork_);
@@ -362,9 +364,9 @@ class Reading {
       near(fmt::format("--optimizer {} (line {}) is read as Adam, with two moments of each weight",
                        optimizer->values[0].text, optimizer->line));
     for (const char* name :
-         {"--mock-data", "--lr", "--ckpt-format", "--no-gradient-accumulation-fusion",
-          "--standalone", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",
-          "--use-mcore-models", "--transformer-impl", "--ntasks", "--ntasks-per-node"}) {
+         {"--mock-data", "--lr", "--ckpt-format", "--standalone", "--rdzv-backend",
+          "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type", "--use-mcore-models",
+          "--transformer-impl", "--ntasks", "--ntasks-per-node"}) {
       args_.pass_over(name);
     }
   }

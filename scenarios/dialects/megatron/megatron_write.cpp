@@ -139,6 +139,7 @@ void write_workload(ExportDraft& d) {
   write_documents(d);
   write_precision(d);
   write_attention(d);
+  write_fusions(d);
   d.set("--clip-grad", w.gradient_clipping ? "1.0" : "0.0");
   d.say({"workload.gradient_clipping"});
 }

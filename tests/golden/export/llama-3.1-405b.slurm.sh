@@ -31,6 +31,7 @@ ARGUMENTS=(
   --bf16
   --accumulate-allreduce-grads-in-fp32
   --attention-backend flash
+  --cross-entropy-loss-fusion
   --clip-grad 1.0
   --tensor-model-parallel-size 8
   --pipeline-model-parallel-size 16

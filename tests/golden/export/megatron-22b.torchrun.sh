@@ -22,6 +22,7 @@ ARGUMENTS=(
   --fp16
   --accumulate-allreduce-grads-in-fp32
   --attention-backend unfused
+  --cross-entropy-loss-fusion
   --clip-grad 1.0
   --tensor-model-parallel-size 8
   --pipeline-model-parallel-size 1

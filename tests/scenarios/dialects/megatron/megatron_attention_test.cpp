@@ -95,6 +95,14 @@ TEST(MegatronAttention, WordsThatChangeNothingAreReadWhereTheyDoNot) {
             "W007: not read: --no-masked-softmax-fusion\n");
 }
 
+TEST(MegatronAttention, RanksOfLatentsAloneAreToldToChangeNothing) {
+  EXPECT_EQ(import_test::warnings(Dialect::kMegatronCore,
+                                  "--num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+                                  "--padded-vocab-size 512 --bf16 --kv-lora-rank 512"),
+            "W008: --kv-lora-rank without --multi-latent-attention is read as plain attention, "
+            "which is what Megatron-LM does\n");
+}
+
 // Megatron-LM's own layers, as all were before Transformer Engine came, have one kernel behind the
 // other.
 TEST(MegatronAttention, OfItsOwnLayersIsFusedWhereFlashIsAskedFor) {
