@@ -51,7 +51,14 @@ const TiledGemm* tiled_gemm(const Device& device, DType dtype);
 /// Of these constants on this device: fitted where it was measured, else by its data sheet.
 Quality tiled_quality(const Device& device, DType dtype);
 
-/// The formulas above.
-KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device);
+/// How many rows each matrix of a batch has.
+enum class RowCounts : std::uint8_t {
+  kEven,    // m each
+  kChosen,  // m in the mean: tokens choose theirs one by one
+};
+/// The formulas above. Of chosen rows the tiles of a matrix are as many as are expected where their
+/// number is Poisson's: half a tile more than m / tm where there are many.
+KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device,
+                      RowCounts rows = RowCounts::kEven);
 
 }  // namespace plait

@@ -23,9 +23,25 @@ struct Sizes {
         k(static_cast<double>(op.k)) {}
 };
 
-double tiles_of(const Sizes& s, Tile t) {
-  return s.batch * std::min(std::ceil(s.m / t.rows) * std::ceil(s.n / t.columns),
-                            std::ceil(s.m / t.columns) * std::ceil(s.n / t.rows));
+/// Tiles along m of a matrix of `m` rows in the mean, of which it has at least one. Its rows beyond
+/// j tiles: the tail of a normal distribution of mean and variance m.
+double expected_tiles(double m, double side) {
+  constexpr double kMany = 16;
+  if (m > kMany * side) return m / side + 0.5;
+  double tiles = 1, tail = 1;
+  for (double j = 1; tail > 1e-3 || j * side < m; ++j) {
+    tail = 0.5 * std::erfc((j * side + 0.5 - m) / std::sqrt(2 * m));
+    tiles += tail;
+  }
+  return tiles;
+}
+
+double tiles_of(const Sizes& s, Tile t, RowCounts rows) {
+  const auto along_m = [&](double side) {
+    return rows == RowCounts::kChosen ? expected_tiles(s.m, side) : std::ceil(s.m / side);
+  };
+  return s.batch * std::min(along_m(t.rows) * std::ceil(s.n / t.columns),
+                            along_m(t.columns) * std::ceil(s.n / t.rows));
 }
 
 struct Candidate {
@@ -36,9 +52,10 @@ struct Candidate {
 
 class TileChoice {
  public:
-  TileChoice(const TiledGemm& fit, const MatMul& op, const Device& device)
+  TileChoice(const TiledGemm& fit, const MatMul& op, const Device& device, RowCounts rows)
       : fit_(fit),
         sizes_(op),
+        rows_(rows),
         sms_(device.sms),
         rate_(fit.flops * device.peak(op.in).value / sms_),
         memory_((memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth)).value),
@@ -57,7 +74,7 @@ class TileChoice {
  private:
   /// `rate` FLOP/s of one multiprocessor.
   void consider(Tile tile, double rate) {
-    const double tiles = tiles_of(sizes_, tile) / sms_;
+    const double tiles = tiles_of(sizes_, tile, rows_) / sms_;
     const double column = 2 * tile.rows * tile.columns / rate;
     for (double splits : kSplits) {
       if (splits > 1 && (sizes_.k < kLeastSplit * splits || tiles >= kPlenty)) break;
@@ -75,6 +92,7 @@ class TileChoice {
 
   const TiledGemm& fit_;
   Sizes sizes_;
+  RowCounts rows_;
   double sms_, rate_, memory_, partial_;
   double second_kernel_;  // seconds, on this device
   Candidate best_;
@@ -82,8 +100,9 @@ class TileChoice {
 
 }  // namespace
 
-KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device) {
-  const TileChoice choice(fit, op, device);
+KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device,
+                      RowCounts rows) {
+  const TileChoice choice(fit, op, device, rows);
   const Sizes& s = choice.sizes();
   const Candidate& best = choice.best();
   const double teraflops = 2 * s.batch * s.m * s.n * s.k / 1e12;

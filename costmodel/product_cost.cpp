@@ -34,8 +34,6 @@ double promoted_sums(const MatMul& op, const Device& device, const Kernels& kern
 // (TransformerEngine pull request 2045, TE 2.7); the sums of our times say 546 and 643, one product
 // of all 703 and 716.
 Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, double slowdown) {
-  if (op.served && served_experts(op, device) != nullptr)
-    return served_experts_cost(op, device, slowdown);
   const std::int64_t experts = experts_apart(op, kernels);
   if (experts == 1) return gemm_cost(op, device, slowdown);
   op.batch = 1;
@@ -45,9 +43,10 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
 }  // namespace
 
 Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
-  const double slowdown = between_other_kernels(device) * products_slowed_by_power(device) *
-                          promoted_sums(op, device, kernels);
-  return experts_cost(op, device, kernels, slowdown);
+  const double slowdown = between_other_kernels(device) * products_slowed_by_power(device);
+  if (op.served && served_experts(op, device, kernels.amax) != nullptr)
+    return served_experts_cost(op, device, kernels.amax, slowdown);
+  return experts_cost(op, device, kernels, slowdown * promoted_sums(op, device, kernels));
 }
 
 }  // namespace plait

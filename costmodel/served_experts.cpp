@@ -18,8 +18,10 @@ constexpr TiledGemm kHopperWidened = {
     kHopperUnit, 0.710, 1.000, 119, 0.725, 0, 1, {0.824, 0.714, 0.434, 0.508}, 0.001, 13.53};
 constexpr TiledGemm kBlackwellHalf = {
     kBlackwellUnit, 0.496, 0.899, 0, 1.000, 0, 1, {0.942, 1.000, 0.388, 0.673}, 0.001, 5.64};
-constexpr TiledGemm kBlackwellEight = {2 * kBlackwellUnit,           0.230, 1.000, 69, 1.000, 0, 1,
-                                       {0.817, 0.650, 0.254, 0.572}, 0.001, 9.60};
+constexpr TiledGemm kBlackwellEight = {2 * kBlackwellUnit,           0.615, 1.000, 239, 1.000, 0, 1,
+                                       {0.303, 0.253, 0.212, 0.212}, 0.001, 3.06};
+constexpr TiledGemm kBlackwellBlocks = {2 * kBlackwellUnit,           0.230, 1.000, 69, 1.000, 0, 1,
+                                        {0.817, 0.650, 0.254, 0.572}, 0.001, 9.60};
 constexpr TiledGemm kBlackwellWidened = {
     kBlackwellUnit, 0.418, 0.692, 1248, 0.001, 0, 1, {0.934, 0.586, 0.341, 0.888}, 0.001, 6.41};
 constexpr TiledGemm kBlackwellFour = {4 * kBlackwellUnit,           0.676, 0.953, 543, 1.000, 0, 1,
@@ -29,9 +31,10 @@ constexpr TiledGemm kBlackwellFour = {4 * kBlackwellUnit,           0.676, 0.953
 struct Kernel {
   const TiledGemm* fit = nullptr;
   double band = 0;
+  RowCounts rows = RowCounts::kChosen;  // unless the table's are uneven already
 };
 
-Kernel kernel_of(const MatMul& op, const Device& device) {
+Kernel kernel_of(const MatMul& op, const Device& device, Fusion scales) {
   const bool four = op.in == DType::kNvfp4, eight = op.in == DType::kFp8;
   const bool widened = op.weights != WeightFormat::kPlain;
   if (device.sms <= 0) return {};
@@ -39,12 +42,13 @@ Kernel kernel_of(const MatMul& op, const Device& device) {
     case Generation::kCpu:
     case Generation::kCdna: return {};
     case Generation::kVolta:
-    case Generation::kAmpere: return {&kAmpereHalf, 0.24};
+    case Generation::kAmpere: return {&kAmpereHalf, 0.24, RowCounts::kEven};
     case Generation::kHopper:
       if (eight) return {&kHopperEight, 0.13};
       return widened ? Kernel{&kHopperWidened, 0.1} : Kernel{&kHopperHalf, 0.27};
     case Generation::kBlackwell:
       if (four) return {&kBlackwellFour, 0.205};
+      if (eight && scales == Fusion::kBlocks) return {&kBlackwellBlocks, 0.215};
       if (eight) return {&kBlackwellEight, 0.215};
       return widened ? Kernel{&kBlackwellWidened, 0.23} : Kernel{&kBlackwellHalf, 0.19};
   }
@@ -56,18 +60,18 @@ constexpr double kOtherDevice = 0.1;
 
 }  // namespace
 
-const TiledGemm* served_experts(const MatMul& op, const Device& device) {
-  return kernel_of(op, device).fit;
+const TiledGemm* served_experts(const MatMul& op, const Device& device, Fusion scales) {
+  return kernel_of(op, device, scales).fit;
 }
 
-Cost served_experts_cost(const MatMul& op, const Device& device, double slowdown) {
-  const Kernel kernel = kernel_of(op, device);
+Cost served_experts_cost(const MatMul& op, const Device& device, Fusion scales, double slowdown) {
+  const Kernel kernel = kernel_of(op, device, scales);
   TiledGemm fit = *kernel.fit;
   fit.flops *= matmul_yield(device, op.in) / slowdown;
   const Quality quality = is_measured(device)
                               ? Quality{Provenance::kFitted, kernel.band}
                               : Quality{Provenance::kDatasheet, kernel.band + kOtherDevice};
-  return cost_of(tiled_time(fit, op, device), quality, device);
+  return cost_of(tiled_time(fit, op, device, kernel.rows), quality, device);
 }
 
 }  // namespace plait

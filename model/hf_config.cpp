@@ -90,13 +90,22 @@ bool has_fp8_cache(const Json& object) {
   return of_modelopt && lower_case(text_in(object, "kv_cache_quant_algo")) == "fp8";
 }
 
+/// DeepSeek's weight_block_size, [128, 128]; of compressed-tensors the strategy "block".
+bool has_blocks(const Json& object) {
+  const Json* size = object.find("weight_block_size");
+  if (size != nullptr) return !size->is(Json::Kind::kNull);
+  const Json* weights = object.find_path("config_groups.group_0.weights");
+  return weights != nullptr && weights->is(Json::Kind::kObject) &&
+         text_in(*weights, "strategy") == "block";
+}
+
 std::optional<HfQuantization> quantization_of(HfReader& config) {
   const Json* object = config.take({"quantization_config"});
   if (object == nullptr || !object->is(Json::Kind::kObject)) return std::nullopt;
   const std::string algorithm = text_in(*object, "quant_algo");
   return HfQuantization{text_in(*object, "quant_method"), bits_in(*object),
                         algorithm.empty() ? text_in(*object, "format") : algorithm,
-                        has_fp8_cache(*object)};
+                        has_fp8_cache(*object), has_blocks(*object)};
 }
 
 /// Keys that announce another network than the family's. Expert counts have three names (Mixtral,

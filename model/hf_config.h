@@ -21,6 +21,7 @@ struct HfQuantization {
   std::int64_t bits = 0;   // of a weight; 0: not said
   std::string algorithm;   // quant_algo (ModelOpt) or format (compressed-tensors); "": not said
   bool fp8_cache = false;  // keys and values are to be kept in fp8
+  bool blocks = false;     // each block of a weight has a scale of its own
 };
 
 struct ImportedModel {

@@ -44,6 +44,12 @@ bool sums_inputs_of_several(const Model& m, const LowRankAdapters& lora) {
   return other || attention || (m.gated_mlp && !adapts({kUp, kGateHalf, kUpHalf}));
 }
 
+bool serves_in_8_bits(const Scenario& s) {
+  if (!s.serving) return false;
+  const ServingPrecision& p = s.serving->precision;
+  return p.products == DType::kFp8 || p.expert_products == DType::kFp8;
+}
+
 /// Kernels of layers.
 IdleRules of_layer_kernels(const IdleFacts& f) {
   const Kernels& k = f.s.kernels;
@@ -69,7 +75,8 @@ IdleRules of_layer_kernels(const IdleFacts& f) {
       {"kernels.dropout", k.dropout != Fusion::kFused && m.dropout == 0, "model.dropout is 0"},
       {"kernels.adapters", k.adapters != Fusion::kEager && !f.s.workload.lora.any(),
        "there are no adapters"},
-      {"kernels.amax", k.amax != Fusion::kFused && !f.s.workload.precision.narrows(),
+      {"kernels.amax",
+       k.amax != Fusion::kFused && !f.s.workload.precision.narrows() && !serves_in_8_bits(f.s),
        "no product is narrowed"},
       {"kernels.cublas",
        k.cublas != Cublas::k13 && f.s.workload.precision.products() != DType::kFp8,

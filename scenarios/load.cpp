@@ -234,7 +234,7 @@ void resolve(const JsonDocument& document, const FilledIn& filled_in, Scenario& 
     resolve_weights(root, *resolved.quantization, out);
   }
   out.kernels = parts.kernels;
-  if (out.serving) resolve_engine_kernels(root.find("kernels"), *out.serving, out.kernels);
+  if (out.serving) resolve_engine_kernels(root.find("kernels"), resolved.quantization, out);
   const bool pads = out.serving || out.workload.precision.narrows();
   if (!pads) out.kernels.expert_padding = Fusion::kFused;  // rows of products in 8 bits
   out.memory = parts.memory;

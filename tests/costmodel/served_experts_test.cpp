@@ -21,17 +21,31 @@ struct Set {
   DType in = DType::kBf16;
   WeightFormat weights = WeightFormat::kPlain;
   bool balanced = true;  // every expert has as many tokens; else by a power law
+  Fusion scales = Fusion::kFused;
 };
+/// The constants of its kernel.
+const TiledGemm& committed_of(const Set& set, const MatMul& product) {
+  return *served_experts(product, set.machine.device, set.scales);
+}
 std::vector<Set> sets() {
   const std::vector<MeasuredMachine> m = machines();
   constexpr auto kMxfp4 = WeightFormat::kMxfp4;
   return {
       {.machine = m[0], .kernel = "", .type = "", .balanced = false},
       {m[1], "tritonexperts", "bfloat16"},
-      {m[1], "tritonexperts", "fp8_block", DType::kFp8},
+      {.machine = m[1],
+       .kernel = "tritonexperts",
+       .type = "fp8_block",
+       .in = DType::kFp8,
+       .scales = Fusion::kBlocks},
       {m[1], "oaitritonmxfp4expertsmonolithic", "w4a16_mxfp4", DType::kBf16, kMxfp4},
       {m[2], "trtllmbf16experts", "bfloat16"},
-      {m[2], "trtllmfp8expertsmonolithic", "fp8_block", DType::kFp8},
+      {.machine = m[2],
+       .kernel = "trtllmfp8expertsmonolithic",
+       .type = "fp8_block",
+       .in = DType::kFp8,
+       .scales = Fusion::kBlocks},
+      {m[2], "trtllmfp8expertsmonolithic", "fp8", DType::kFp8},
       {m[2], "trtllmmxfp4expertsmonolithic", "w4a16_mxfp4", DType::kBf16, kMxfp4},
       {m[2], "trtllmnvfp4expertsmonolithic", "nvfp4", DType::kNvfp4},
   };
@@ -113,7 +127,7 @@ TEST(ServedExperts, CommittedIsTheFit) {
     }
     ASSERT_FALSE(rows.empty()) << set.kernel;
     const Device& device = set.machine.device;
-    const TiledGemm committed = *served_experts(product_of(rows[0]), device);
+    const TiledGemm committed = committed_of(set, product_of(rows[0]));
     const TiledGemm fit = fit_experts(rows, device, committed);
     double moved = 0;
     for (const ExpertsRow& r : rows)
@@ -134,8 +148,10 @@ TEST(ServedExperts, PredictOtherShapes) {
     for (const Measured& m : rows_of(set, *folder)) {
       if (!m.held_out) continue;
       const Device& device = set.machine.device;
-      const Seconds time = predicted(*served_experts(product_of(m.row), device), m.row, device);
-      const double band = CostModel{}.compute(product_of(m.row), device).band;
+      const Seconds time = predicted(committed_of(set, product_of(m.row)), m.row, device);
+      CostModel costs;
+      costs.kernels.amax = set.scales;
+      const double band = costs.compute(product_of(m.row), device).band;
       const std::string what = fmt::format("{} {}", set.machine.name, set.type);
       errors.add(what + ", all", time / m.row.time, band);
       errors.add(what + (m.rows_each < 8    ? ", rows each < 8"
@@ -174,7 +190,7 @@ TEST(ServedExperts, AreNoOtherProducts) {
   EXPECT_GT(CostModel{}.compute(experts(1024), h100()).total() /
                 CostModel{}.compute(trained, h100()).total(),
             1.1);
-  EXPECT_EQ(served_experts(experts(1), cpu()), nullptr);
+  EXPECT_EQ(served_experts(experts(1), cpu(), Fusion::kFused), nullptr);
 }
 
 }  // namespace plait::served_experts_test
