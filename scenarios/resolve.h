@@ -84,14 +84,13 @@ void resolve_llama_cpp(const Json& serving, const Device& device, Serving& out);
 /// that loads such checkpoints; else W002.
 void resolve_checkpoint(const Json& serving, const HfQuantization& checkpoint, const Device& device,
                         Serving& out, Warnings& warnings);
-/// Kernels that the engine of `serving` has, where `kernels` (which may be absent) does not say:
-/// llama.cpp's products with queries', keys' and values' matrices are one each (src/models, wq, wk
-/// and wv). Those with gate and up it joined in October 2025, for one token (pull request 16715).
-/// Products in 8 bits have scales of blocks where the checkpoint has: that of `checkpoint` or,
-/// where the scenario names none, the one that `model` is published as.
-void resolve_engine_kernels(const Json* kernels, const Serving& serving,
-                            const std::optional<HfQuantization>& checkpoint, std::string_view model,
-                            Kernels& out);
+/// Kernels that the engine of `out` has, which serves, where `kernels` (which may be absent) does
+/// not say: llama.cpp's products with queries', keys' and values' matrices are one each
+/// (src/models, wq, wk and wv). Those with gate and up it joined in October 2025, for one token
+/// (pull request 16715). Products in 8 bits have scales of blocks where the checkpoint has: that of
+/// `checkpoint` or, where the scenario names none, the one that its model is published as.
+void resolve_engine_kernels(const Json* kernels, const std::optional<HfQuantization>& checkpoint,
+                            Scenario& out);
 /// The engines of `serving.disaggregated` where it is written: what they do not say as
 /// serving.engine, and a dp that is absent so that the pools fill the devices. Throws S185, S186.
 void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& serving);

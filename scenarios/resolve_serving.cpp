@@ -203,19 +203,19 @@ void resolve_llama_cpp(const Json& serving, const Device& device, Serving& s) {
   if (!states("engine.step_overhead")) s.limits.step_overhead = Seconds();
 }
 
-void resolve_engine_kernels(const Json* kernels, const Serving& serving,
-                            const std::optional<HfQuantization>& checkpoint, std::string_view model,
-                            Kernels& out) {
+void resolve_engine_kernels(const Json* kernels, const std::optional<HfQuantization>& checkpoint,
+                            Scenario& out) {
   const auto states = [kernels](const char* key) {
     return kernels != nullptr && kernels->find(key) != nullptr;
   };
-  if (!states("qkv") && serving.limits.engine == ServingEngine::kLlamaCpp) out.qkv = Fusion::kEager;
-  const ServingPrecision& p = serving.precision;
+  if (!states("qkv") && out.serving->limits.engine == ServingEngine::kLlamaCpp)
+    out.kernels.qkv = Fusion::kEager;
+  const ServingPrecision& p = out.serving->precision;
   if (states("amax") || (p.products != DType::kFp8 && p.expert_products != DType::kFp8)) return;
-  const CheckpointFormat* published = published_format(model);
+  const CheckpointFormat* published = published_format(out.model.name);
   const bool blocks =
       checkpoint ? checkpoint->blocks : published != nullptr && published->name == "fp8";
-  if (blocks) out.amax = Fusion::kBlocks;
+  if (blocks) out.kernels.amax = Fusion::kBlocks;
 }
 
 void require_one_task(const Json& root) {
