@@ -13,6 +13,7 @@
 #include "scenarios/file_kind.h"
 #include "scenarios/framework.h"
 #include "scenarios/idle_fields.h"
+#include "scenarios/missing_kernels.h"
 #include "scenarios/names_elsewhere.h"
 #include "scenarios/open.h"
 #include "scenarios/overrides.h"
@@ -111,49 +112,6 @@ void require_graphs(const Host& host, const Model& model) {
                     "set host.routing_graph to true for a graph of what comes before the wait, or "
                     "workload.capacity_factor to pad experts' tokens",
                     {"host.waits_for_routing", "workload.capacity_factor"}});
-}
-
-/// Of a device that has matrix units, but none for bf16, which is the default.
-void warn_of_slow_products(const Device& d, const Precision& p, Warnings& warnings) {
-  const bool in_bf16 = p.products() == DType::kBf16;
-  const bool has_other_units = d.peak_fp16 > d.peak_fp32;
-  if (!in_bf16 || !has_other_units || d.peak_bf16 > d.peak_fp32) return;
-  warnings.push_back(
-      {"W014",
-       fmt::format("{} has no matrix units for bf16: products take the rate of fp32, {}, where "
-                   "fp16 has {}: set workload.precision to \"fp16\" if that is what runs",
-                   d.name, to_text(d.peak_bf16), to_text(d.peak_fp16))});
-}
-
-/// Where attention is not fused, and Megatron-LM's softmax has no code for a rank's scores.
-void warn_of_slow_softmax(Scenario& s) {
-  const bool asked = s.kernels.softmax == SoftmaxKernel::kMegatron && !s.workload.flash_attention;
-  if (s.serving || !asked) return;
-  Attention own;
-  own.batch = s.workload.micro_batch, own.heads = s.model.heads / s.strategy.mesh[Axis::kTp];
-  own.seq_q = own.seq_kv = s.workload.sequence_length;
-  if (is_for_megatron_softmax(own)) return;
-  s.warnings.push_back(
-      {"W023", fmt::format("Megatron-LM's softmax has no code for {} heads of a rank, "
-                           "micro-batches of {} and sequences of {}, so that PyTorch's kernels run "
-                           "in fp32, which is slow: make heads times micro-batch a multiple of 4 "
-                           "and sequences of up to 4,096, or set workload.flash_attention to true",
-                           own.heads, own.batch, own.seq_q)});
-}
-
-/// Where attention is fused, and FlashAttention has no code for heads as wide: README.md of
-/// Dao-AILab/flash-attention, "All head dimensions up to 256".
-void warn_of_wide_heads(Scenario& s) {
-  constexpr std::int64_t kWidest = 256;
-  const Model& m = s.model;
-  const std::int64_t width = std::max(m.head_dim, m.v_head_dim);
-  const bool asked = s.workload.flash_attention && s.kernels.attention != FlashKernel::kCudnn;
-  if (s.serving || !asked || width <= kWidest || m.attention_layers() == 0) return;
-  s.warnings.push_back(
-      {"W023", fmt::format("FlashAttention has no code for heads of {} columns, only of up to {}: "
-                           "the step is predicted as if it had; set workload.flash_attention to "
-                           "false for attention that runs",
-                           width, kWidest)});
 }
 
 /// What is asked of the model: a workload to train on, or requests to serve.
@@ -344,8 +302,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   refuse_open_fields(document->root());
   Scenario out = read_scenario(document, file, overrides);
   require_plannable(out);
-  warn_of_slow_softmax(out);
-  warn_of_wide_heads(out);
+  warn_of_missing_kernels(out);
   return out;
 }
 

@@ -9,7 +9,9 @@ const Table<FrameworkMemory>& memory_table() {
       {
           field("context", &M::context, Amount<Bytes>{}, "Driver context and loaded kernels."),
           field("fragmentation", &M::fragmentation, Real{.min = 0, .max = 1},
-                "What the allocator reserves beyond live tensors, as a fraction of them."),
+                "What the allocator reserves beyond live tensors, as a fraction of them. vLLM "
+                "counts none "
+                "of it: the default is none there."),
           field("workspaces", &M::workspaces, Int{.min = 0, .max = 64},
                 "Workspaces of cuBLAS: one for each thread that multiplies, PyTorch's of forward "
                 "and backward."),

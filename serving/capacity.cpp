@@ -6,12 +6,42 @@
 namespace plait {
 namespace {
 
+/// What vLLM's profiling run holds when it samples from the last token of each sequence, by top-k
+/// and top-p, which sort (vllm/v1/worker/gpu_model_runner.py, profile_run and _dummy_sampler_run):
+/// bytes a sequence and entry of the vocabulary. Logits are 2 + 4 of them, as in the plan. Measured
+/// peaks of 4.76, 5.56 and 7.38 GiB with 1,024 sequences and vocabularies of 128,256, 151,936 and
+/// 201,088 are 38.9, 38.4 and 38.5 (llm-d-benchmark, config_explorer/
+/// empirical-vllm-memory-results.md).
+constexpr std::int64_t kSamplerBytes = 38;
+
+/// As far as it exceeds the activations of the largest step.
+Bytes sampler_beyond(const ServedModel& s, const EngineLimits& limits, const StageMemory& live) {
+  const std::int64_t sequences = std::min(limits.max_sequences, limits.max_tokens);
+  const Bytes all(kSamplerBytes * sequences * s.model.vocab);
+  const Bytes there = live.by_class[static_cast<std::size_t>(TensorClass::kActivation)];
+  return std::max(all - there, Bytes(0));
+}
+
+/// vLLM counts what its tensors took at their most, and nothing that the allocator holds beside
+/// them (vllm/utils/mem_utils.py, memory_profiling); a fraction of the user's own stays.
+FrameworkMemory counted_by(ServingEngine engine, FrameworkMemory memory) {
+  const bool usual = memory.fragmentation == FrameworkMemory().fragmentation;
+  if (engine == ServingEngine::kVllm && usual) memory.fragmentation = 0;
+  return memory;
+}
+
 StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
                   const EngineLimits& limits, const FrameworkMemory& framework,
                   const std::optional<Drafter>& drafter) {
   StageRoom room;
-  room.use = stage_use(plan, stage, s.cluster, s.placement, framework, s.costs.kernels);
+  room.use = stage_use(plan, stage, s.cluster, s.placement, counted_by(limits.engine, framework),
+                       s.costs.kernels);
   if (drafter) room.use.overheads.push_back({"draft_weights", drafter->weights, "the drafter's"});
+  const bool samples = limits.engine == ServingEngine::kVllm && stage + 1 == plan.programs.size();
+  if (samples) {
+    room.use.overheads.push_back({"sampler", sampler_beyond(s, limits, room.use.live),
+                                  "vLLM's profiling run sorts the logits of max_num_seqs"});
+  }
   const auto memory = static_cast<double>(s.cluster.kind(room.use.kind).device.memory.value);
   const Bytes usable(static_cast<std::int64_t>(memory * limits.memory_utilization));
   room.cache = std::max(usable - room.use.bytes(), Bytes(0));

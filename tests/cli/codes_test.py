@@ -11,6 +11,7 @@ HEXGEN = SOURCE / "scenarios/systems/hexgen-asymmetric.json"
 MIXED = SOURCE / "scenarios/mixed/llama-3.1-8b-16xh100-16xa100.json"
 CALIBRATION = SOURCE / "reports/gpu/h100/calibration.json"
 OWN_RUN = SOURCE / "tests/docs/own-run.json"
+LLAMA_CPP = SOURCE / "scenarios/systems/llama-cpp-7b-q4_0.json"
 MATRIX_OF_NVLINKS = SOURCE / "tests/topologies/samples/a100-4-mesh.txt"
 
 # Of attention and state-space mixers in turn.
@@ -208,6 +209,15 @@ CODES = [
      {"framework": "megatron-lm-2021", "workload.flash_attention": False,
       "model.heads": 4},
      ["2 heads of a rank, micro-batches of 1"]),
+    ("W023", 0, ["run", TINY],
+     {"cluster": {"preset": "dgx-v100", "devices_per_node": 1}, "strategy": {}, "workload.precision": "fp16"},
+     ["FlashAttention has no code for", "of compute capability 7.0"]),
+    ("W037", 0, ["run", TINY],
+     {"cluster": {"preset": "hgx-h100", "devices_per_node": 1}, "strategy": {}, "model.ffn_hidden": 257,
+      "workload.precision": {"matmul": "fp8"}},
+     ["model.ffn_hidden is 257", "multiples of 16"]),
+    ("W038", 0, ["serve", LLAMA_CPP], {"cluster": {"preset": "hgx-h100", "devices_per_node": 1}},
+     ["llama.cpp's kernels reach less of h100-sxm"]),
     ("W021", 0, ["run", TINY],
      {"cluster": {"nodes": 1, "node": {"name": "box", "device": "h100-sxm", "family": "nvswitch",
                                        "devices": 8, "pcie_bandwidth": "64 GB/s", "sockets": 1}}},

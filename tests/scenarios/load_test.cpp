@@ -89,18 +89,6 @@ TEST(Model, HeadsWiderThanFlashAttentionHasCodeForAreToldOf) {
   EXPECT_EQ(told_of(R"("head_dim":256)"), "");
 }
 
-TEST(Precision, OfGpusThatHaveNoUnitsForItIsWarnedAbout) {
-  const auto warnings = [](const std::string& cluster, const std::string& precision) {
-    return parse(scenario("{}"), {{"cluster", cluster}, {"workload.precision", precision}})
-        .warnings;
-  };
-  const Warnings found = warnings("dgx-v100", "bf16");
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_TRUE(printed(found[0]).starts_with("W014: v100")) << found[0].text;
-  EXPECT_TRUE(warnings("dgx-v100", "fp16").empty());
-  EXPECT_TRUE(warnings("dgx-a100", "bf16").empty());
-}
-
 TEST(Adapters, AreReadWithTheirTargetsAndAreAllFourProductsByDefault) {
   const auto lora = [](const std::string& text) {
     return parse(scenario("{}"), {{"workload.lora", text}}).workload.lora;

@@ -265,6 +265,7 @@ TEST(PublishedServing, ThroughputOverPipelineStages) {
     EngineLimits limits;
     limits.max_context = 2000;
     limits.max_tokens = 2048;  // what trtllm-bench chooses (bench/build/tuning.py)
+    limits.engine = ServingEngine::kTensorRtLlm;
     Load load;
     load.arrivals = Arrivals::kClosed;
     load.kinds = {{"all", 1, 1000, 1000, 0}};
