@@ -182,6 +182,32 @@ TEST(ServedExperts, AFewRowsTakeAsLongAsOne) {
   EXPECT_GT(time(4096) / time(256), 8);
 }
 
+// Tokens that choose leave no expert with just a tile's rows: one token more is no tile more.
+TEST(ServedExperts, OneTokenMoreIsNoTileMore) {
+  const auto time = [](std::int64_t rows) {
+    return CostModel{}.compute(experts(rows), h100()).total();
+  };
+  for (const std::int64_t rows : {64, 128, 256, 512}) {
+    EXPECT_LT(time(rows + 1) / time(rows), 1.03) << rows;
+    EXPECT_GT(time(rows + rows / 8) / time(rows), 1) << rows;
+  }
+}
+
+// On Blackwell scales of blocks cost 8 bits their advantage, and one scale does not.
+TEST(ServedExperts, OneScaleIsFasterThanScalesOfBlocks) {
+  const Device b200 = machines()[2].device;
+  const auto time = [&b200](DType type, Fusion scales) {
+    MatMul product = experts(1024);
+    product.in = type;
+    CostModel costs;
+    costs.kernels.amax = scales;
+    return costs.compute(product, b200).total();
+  };
+  const Seconds half = time(DType::kBf16, Fusion::kFused);
+  EXPECT_LT(time(DType::kFp8, Fusion::kFused) / half, 0.7);
+  EXPECT_GT(time(DType::kFp8, Fusion::kBlocks) / time(DType::kFp8, Fusion::kFused), 1.3);
+}
+
 // The kernels of engines are slower than products that training frameworks group, where compute
 // bounds both.
 TEST(ServedExperts, AreNoOtherProducts) {

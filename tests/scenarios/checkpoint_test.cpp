@@ -49,6 +49,28 @@ TEST(Checkpoint, IsServedAsItIsStored) {
   EXPECT_FALSE(four.products || four.expert_products);
 }
 
+// Scales are of blocks where the checkpoint's are, or the one that the model is published as.
+TEST(Checkpoint, SaysWhatHasAScale) {
+  const std::string task = R"("strategy": {"tp": 8}, "serving": {})";
+  const auto amax = [&task](const std::string& quantization) {
+    return scenario_of(quantization, task).kernels.amax;
+  };
+  EXPECT_EQ(amax(kFp8), Fusion::kBlocks);
+  EXPECT_EQ(amax(R"({"quant_method": "fp8"})"), Fusion::kFused);
+  EXPECT_EQ(amax(R"({"quant_method": "compressed-tensors", "format": "float-quantized",
+    "config_groups": {"group_0": {"weights": {"num_bits": 8, "strategy": "block"}}}})"),
+            Fusion::kBlocks);
+  const auto of_preset = [](const std::string& model, const std::string& kernels) {
+    return parse_scenario(R"({"strategy": {"tp": 8}, "cluster": "hgx-h200", "model": ")" + model +
+                              R"(", "serving": {"products": "fp8"}, "kernels": )" + kernels + "}",
+                          "s.json")
+        .kernels.amax;
+  };
+  EXPECT_EQ(of_preset("deepseek-v3", "{}"), Fusion::kBlocks);
+  EXPECT_EQ(of_preset("deepseek-v3", R"({"amax": "fused"})"), Fusion::kFused);
+  EXPECT_EQ(of_preset("mixtral-8x7b", "{}"), Fusion::kFused);
+}
+
 TEST(Checkpoint, IsWidenedByProductsThatADeviceDoesNotHave) {
   const ServingPrecision p = served(kFp8, "{}", "dgx-a100");
   EXPECT_FALSE(p.products);
