@@ -177,8 +177,9 @@ std::string half_squares_words(const std::vector<const Report*>& reports) {
   const auto [least, most] = std::ranges::minmax(halves);
   std::string range = human_percent(least);
   if (human_percent(most) != range) range += " to " + human_percent(most);
-  return "MFU counts whole squares of causal attention; where half of each counts, as kernels "
-         "compute it, it is " +
+  return "MFU and HFU count whole squares of causal attention; where half of each counts, as "
+         "kernels "
+         "compute it, MFU is " +
          range;
 }
 

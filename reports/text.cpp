@@ -46,11 +46,13 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                  {fmt::format("   of the dense {} peak, {} TFLOP/s", r.peak_flops_dtype,
                               human_number(r.peak_flops_per_gpu_tflops))}});
   if (r.counts_whole_squares()) {
-    append(out, labelled_lines("",
-                               fmt::format("{} for the model where half of each causal square "
-                                           "counts, as attention kernels compute it",
-                                           human_percent(r.mfu_of_half_squares)),
-                               width));
+    append(out, labelled_lines(
+                    "",
+                    fmt::format("{} for the model where half of each causal square "
+                                "counts, as attention kernels compute it: MFU and HFU count it "
+                                "whole",
+                                human_percent(r.mfu_of_half_squares)),
+                    width));
   } else if (r.mfu > 1) {
     append(out,
            labelled_lines("", "above 100 %: counts the whole square of causal attention", width));
