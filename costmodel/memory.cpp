@@ -204,7 +204,8 @@ StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
     }
     const auto* compute = std::get_if<Compute>(&op.body);
     if (compute == nullptr) continue;
-    if (const auto* adam = std::get_if<Adam>(compute)) out.updated += adam->elements;
+    const auto* adam = std::get_if<Adam>(compute);
+    if (adam != nullptr && op.stream != Stream::kHost) out.updated += adam->elements;
   }
   return out;
 }

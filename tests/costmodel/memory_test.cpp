@@ -327,6 +327,15 @@ TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
   EXPECT_EQ(step(16 * parameters, 30 * parameters), 0) << "activations need more";
 }
 
+TEST(Memory, AnOptimizerOnTheHostHasNoTemporariesOnTheDevice) {
+  Plan plan = plan_with(Adam{1'000'000}, 1);
+  plan.blocks[0].ops[0].stream = Stream::kHost;
+  FrameworkMemory four;
+  four.step_bytes_per_parameter = 4;
+  for (const MemoryItem& i : StageOverheads(plan, cluster_of("hgx-h100", 1), four).of(0, live(0)))
+    EXPECT_NE(i.name, "step_temporaries");
+}
+
 TEST(Memory, AProcessorHasNoContext) {
   EXPECT_TRUE(StageOverheads(small_plan(), cluster_of("cpu-host", 8)).of(0, live(kGiB)).empty());
 }
