@@ -217,9 +217,11 @@ StageOverheads::Scratch StageOverheads::scratch_of(const Op& op) const {
   const auto* compute = std::get_if<Compute>(&op.body);
   if (compute == nullptr) return out;
   if (const auto* loss = std::get_if<CrossEntropy>(compute)) out = scratch_of(*loss, op);
-  for (const Operand& o : op.operands) {
-    const auto of_loss = logits_.find(storage_of(plan_, o.tensor));
-    if (of_loss != logits_.end()) out = of_loss->second;
+  if (std::holds_alternative<Cast>(*compute)) {
+    for (const Operand& o : op.operands) {
+      const auto of_loss = logits_.find(storage_of(plan_, o.tensor));
+      if (of_loss != logits_.end()) out = of_loss->second;
+    }
   }
   const auto* attention = std::get_if<Attention>(compute);
   if (attention != nullptr && !attention->fused) out.scores = scores_beside(*attention, softmax_);

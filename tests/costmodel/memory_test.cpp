@@ -172,6 +172,24 @@ TEST(Memory, CopiesOfTheLogitsAreThoseOfOneMicrobatch) {
   EXPECT_EQ(item(items, "loss_copies"), Bytes(100 * 5000 * 6));
 }
 
+TEST(Memory, TheHeadsProductsHaveNoCopiesOfTheLogits) {
+  const std::int64_t rows = 100, vocab = 5000;
+  Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, rows, vocab}, 1);
+  Tensor logits;
+  logits.dims = {Dim{rows}, Dim{vocab}}, logits.rank = 2;
+  plan.tensors = {logits};
+  std::vector<Op>& ops = plan.blocks[0].ops;
+  ops[0].operands = {{0, Use::kUpdate}};
+  ops.push_back(Op{.body = Compute(MatMul{}), .operands = {{0, Use::kRead}}});
+  ops.push_back(Op{.body = Compute(Cast{}), .operands = {{0, Use::kRead}}});
+  FrameworkMemory eager;
+  eager.loss_bytes_per_logit = 6;
+  const StageOverheads overheads(plan, cluster_of("hgx-h100", 1), eager);
+  EXPECT_EQ(overheads.beside().of_op(ops[0]), Bytes(6 * rows * vocab));
+  EXPECT_EQ(overheads.beside().of_op(ops[1]), Bytes());
+  EXPECT_EQ(overheads.beside().of_op(ops[2]), Bytes(6 * rows * vocab));
+}
+
 TEST(Memory, WhatIsFreeBetweenCopiesOfTheLogitsIsHeldWhereThereIsRoom) {
   const std::int64_t rows = 100, vocab = 5000;
   const Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, rows, vocab}, 1);
