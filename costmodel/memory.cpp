@@ -116,10 +116,18 @@ Bytes times(double each, std::int64_t count) {
   return Bytes(static_cast<std::int64_t>(each * static_cast<double>(count)));
 }
 
-/// Weights, gradients and optimizer state: what is there during the optimizer step.
-Bytes training_state(const StageMemory& live) {
-  const auto of = [&](TensorClass c) { return live.by_class[static_cast<std::size_t>(c)]; };
-  return of(TensorClass::kWeight) + of(TensorClass::kGradient) + of(TensorClass::kOptimizer);
+/// What is there during the optimizer step: weights, gradients and optimizer state that stay. What
+/// was gathered or is not reduced yet is gone.
+Bytes training_state(const Plan& plan, const StageMemory& live) {
+  Bytes sum;
+  for (const LiveTensor& t : live.at_peak) {
+    const Tensor& tensor = plan.tensors[static_cast<std::size_t>(t.tensor)];
+    const bool of_state = tensor.kind == TensorClass::kWeight ||
+                          tensor.kind == TensorClass::kGradient ||
+                          tensor.kind == TensorClass::kOptimizer;
+    if (of_state && tensor.persistent) sum += t.bytes;
+  }
+  return sum;
 }
 
 /// What autograd keeps of an eager chain beyond the plan's tensors, until its backward pass: bytes
@@ -334,7 +342,8 @@ std::vector<MemoryItem> StageOverheads::framework_tensors(
   std::int64_t updated = 0;
   for (std::size_t b = 0; b < blocks_.size(); ++b) updated += calls[b] * blocks_[b].updated;
   const Bytes eager = eager_intermediates(live);
-  const Bytes at_step = training_state(live) + times(framework_.step_bytes_per_parameter, updated);
+  const Bytes at_step =
+      training_state(plan_, live) + times(framework_.step_bytes_per_parameter, updated);
   return {{"eager_intermediates", eager,
            "what autograd keeps of the chains of kernels.*: docs/models/memory.md"},
           {"loss_copies", scratch.loss, "memory.loss_bytes_per_logit, split_loss_bytes_per_logit"},

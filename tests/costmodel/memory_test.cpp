@@ -330,18 +330,23 @@ TEST(Memory, AnActivationOfOneFunctionKeepsItsInputAlone) {
 
 TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
   const std::int64_t parameters = 1'000'000;
-  const Plan plan = plan_with(Adam{parameters / 2}, 2);
+  Plan plan = plan_with(Adam{parameters / 2}, 2);
+  plan.tensors.resize(2);
+  plan.tensors[0].kind = TensorClass::kOptimizer, plan.tensors[0].persistent = true;
+  plan.tensors[1].kind = TensorClass::kWeight;
   FrameworkMemory four;
   four.step_bytes_per_parameter = 4;
-  const auto step = [&](std::int64_t state, std::int64_t peak) {
+  const auto step = [&](std::int64_t state, std::int64_t peak, std::int64_t gathered = 0) {
     StageMemory at = live(peak);
-    at.by_class[static_cast<std::size_t>(TensorClass::kOptimizer)] = Bytes(state);
+    at.at_peak = {{0, 1, Bytes(state)}, {1, 1, Bytes(gathered)}};
     for (const MemoryItem& i : StageOverheads(plan, cluster_of("hgx-h100", 1), four).of(0, at))
       if (i.name == "step_temporaries") return i.bytes.value;
     return std::int64_t{0};
   };
   EXPECT_EQ(step(16 * parameters, 16 * parameters), 4 * parameters) << "no activations";
   EXPECT_EQ(step(16 * parameters, 17 * parameters), 3 * parameters);
+  EXPECT_EQ(step(16 * parameters, 17 * parameters, parameters), 3 * parameters)
+      << "gathered weights are gone then";
   EXPECT_EQ(step(16 * parameters, 30 * parameters), 0) << "activations need more";
 }
 
