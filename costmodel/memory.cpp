@@ -116,10 +116,18 @@ Bytes times(double each, std::int64_t count) {
   return Bytes(static_cast<std::int64_t>(each * static_cast<double>(count)));
 }
 
-/// Weights, gradients and optimizer state: what is there during the optimizer step.
-Bytes training_state(const StageMemory& live) {
-  const auto of = [&](TensorClass c) { return live.by_class[static_cast<std::size_t>(c)]; };
-  return of(TensorClass::kWeight) + of(TensorClass::kGradient) + of(TensorClass::kOptimizer);
+/// What is there during the optimizer step: weights, gradients and optimizer state that stay. What
+/// was gathered or is not reduced yet is gone.
+Bytes training_state(const Plan& plan, const StageMemory& live) {
+  Bytes sum;
+  for (const LiveTensor& t : live.at_peak) {
+    const Tensor& tensor = plan.tensors[static_cast<std::size_t>(t.tensor)];
+    const bool of_state = tensor.kind == TensorClass::kWeight ||
+                          tensor.kind == TensorClass::kGradient ||
+                          tensor.kind == TensorClass::kOptimizer;
+    if (of_state && tensor.persistent) sum += t.bytes;
+  }
+  return sum;
 }
 
 /// What autograd keeps of an eager chain beyond the plan's tensors, until its backward pass: bytes
@@ -204,7 +212,8 @@ StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
     }
     const auto* compute = std::get_if<Compute>(&op.body);
     if (compute == nullptr) continue;
-    if (const auto* adam = std::get_if<Adam>(compute)) out.updated += adam->elements;
+    const auto* adam = std::get_if<Adam>(compute);
+    if (adam != nullptr && op.stream != Stream::kHost) out.updated += adam->elements;
   }
   return out;
 }
@@ -216,9 +225,11 @@ StageOverheads::Scratch StageOverheads::scratch_of(const Op& op) const {
   const auto* compute = std::get_if<Compute>(&op.body);
   if (compute == nullptr) return out;
   if (const auto* loss = std::get_if<CrossEntropy>(compute)) out = scratch_of(*loss, op);
-  for (const Operand& o : op.operands) {
-    const auto of_loss = logits_.find(storage_of(plan_, o.tensor));
-    if (of_loss != logits_.end()) out = of_loss->second;
+  if (std::holds_alternative<Cast>(*compute)) {
+    for (const Operand& o : op.operands) {
+      const auto of_loss = logits_.find(storage_of(plan_, o.tensor));
+      if (of_loss != logits_.end()) out = of_loss->second;
+    }
   }
   const auto* attention = std::get_if<Attention>(compute);
   if (attention != nullptr && !attention->fused) out.scores = scores_beside(*attention, softmax_);
@@ -331,7 +342,8 @@ std::vector<MemoryItem> StageOverheads::framework_tensors(
   std::int64_t updated = 0;
   for (std::size_t b = 0; b < blocks_.size(); ++b) updated += calls[b] * blocks_[b].updated;
   const Bytes eager = eager_intermediates(live);
-  const Bytes at_step = training_state(live) + times(framework_.step_bytes_per_parameter, updated);
+  const Bytes at_step =
+      training_state(plan_, live) + times(framework_.step_bytes_per_parameter, updated);
   return {{"eager_intermediates", eager,
            "what autograd keeps of the chains of kernels.*: docs/models/memory.md"},
           {"loss_copies", scratch.loss, "memory.loss_bytes_per_logit, split_loss_bytes_per_logit"},

@@ -87,7 +87,7 @@ class StageOverheads {
   Fusion loss_;
   std::int64_t further_;
   std::vector<BlockNeeds> blocks_;
-  std::map<TensorId, Scratch> logits_;  // while an op reads or writes them: by their storage
+  std::map<TensorId, Scratch> logits_;  // while the loss or a cast has them: by their storage
   std::vector<double> intermediates_;   // by tensor: bytes per byte of it
   std::list<LiveMemory> pools_;         // by stream that allocates; none: there is one
   std::int64_t period_;                 // of the machine's symmetry, in ranks

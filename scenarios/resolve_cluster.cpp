@@ -50,9 +50,11 @@ void apply_over(const Json* json, Named<T>& part, const Table<Named<T>>& table, 
 /// Fills `part`: what it does not name is as in the rest of the cluster.
 OtherNodes resolve_other(const Json& json, OtherNodesPart& part, const ClusterPart& cluster) {
   if (part.nodes.size() != 2) {
+    const auto [first, last] =
+        std::ranges::minmax(part.nodes.empty() ? std::vector<std::int64_t>{0} : part.nodes);
     throw InputError({"C011", fmt::format("a range of {} numbers", part.nodes.size()),
                       json.find("nodes")->where(), "the first and the last node",
-                      "write \"nodes\": [8, 15]"});
+                      fmt::format("write \"nodes\": [{}, {}]", first, last)});
   }
   const bool alike = part.preset.empty();
   apply_over(json.find("node"), part.node, node_part_table(),

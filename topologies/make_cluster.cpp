@@ -99,16 +99,21 @@ void check_slowdowns(const ClusterSpec& spec, std::int64_t world_size) {
 }
 
 [[noreturn]] void refuse_others(const OtherNodes& other, const std::string& problem,
-                                const std::string& expected) {
+                                const std::string& expected,
+                                const std::string& cure = "correct cluster.other_nodes") {
   refuse("C011", fmt::format("nodes {} to {} {}", other.first, other.last, problem), expected,
-         "correct cluster.other_nodes");
+         cure);
 }
 
 /// Each node is of one kind, and all have as many devices and NICs.
 void check_others(const std::vector<OtherNodes>& others, std::int64_t nodes, const NodeSpec& node,
                   const Device& device) {
   for (const OtherNodes& o : others) {
-    if (o.first < 0 || o.last < o.first || o.last >= nodes) {
+    if (o.last < o.first) {
+      refuse_others(o, "run backwards", "the first node before the last",
+                    fmt::format("write \"nodes\": [{}, {}]", o.last, o.first));
+    }
+    if (o.first < 0 || o.last >= nodes) {
       refuse_others(o, "are not in the cluster",
                     fmt::format("the first and the last of nodes 0 to {}", nodes - 1));
     }

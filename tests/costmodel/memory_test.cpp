@@ -172,6 +172,24 @@ TEST(Memory, CopiesOfTheLogitsAreThoseOfOneMicrobatch) {
   EXPECT_EQ(item(items, "loss_copies"), Bytes(100 * 5000 * 6));
 }
 
+TEST(Memory, TheHeadsProductsHaveNoCopiesOfTheLogits) {
+  const std::int64_t rows = 100, vocab = 5000;
+  Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, rows, vocab}, 1);
+  Tensor logits;
+  logits.dims = {Dim{rows}, Dim{vocab}}, logits.rank = 2;
+  plan.tensors = {logits};
+  std::vector<Op>& ops = plan.blocks[0].ops;
+  ops[0].operands = {{0, Use::kUpdate}};
+  ops.push_back(Op{.body = Compute(MatMul{}), .operands = {{0, Use::kRead}}});
+  ops.push_back(Op{.body = Compute(Cast{}), .operands = {{0, Use::kRead}}});
+  FrameworkMemory eager;
+  eager.loss_bytes_per_logit = 6;
+  const StageOverheads overheads(plan, cluster_of("hgx-h100", 1), eager);
+  EXPECT_EQ(overheads.beside().of_op(ops[0]), Bytes(6 * rows * vocab));
+  EXPECT_EQ(overheads.beside().of_op(ops[1]), Bytes());
+  EXPECT_EQ(overheads.beside().of_op(ops[2]), Bytes(6 * rows * vocab));
+}
+
 TEST(Memory, WhatIsFreeBetweenCopiesOfTheLogitsIsHeldWhereThereIsRoom) {
   const std::int64_t rows = 100, vocab = 5000;
   const Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, rows, vocab}, 1);
@@ -312,19 +330,33 @@ TEST(Memory, AnActivationOfOneFunctionKeepsItsInputAlone) {
 
 TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
   const std::int64_t parameters = 1'000'000;
-  const Plan plan = plan_with(Adam{parameters / 2}, 2);
+  Plan plan = plan_with(Adam{parameters / 2}, 2);
+  plan.tensors.resize(2);
+  plan.tensors[0].kind = TensorClass::kOptimizer, plan.tensors[0].persistent = true;
+  plan.tensors[1].kind = TensorClass::kWeight;
   FrameworkMemory four;
   four.step_bytes_per_parameter = 4;
-  const auto step = [&](std::int64_t state, std::int64_t peak) {
+  const auto step = [&](std::int64_t state, std::int64_t peak, std::int64_t gathered = 0) {
     StageMemory at = live(peak);
-    at.by_class[static_cast<std::size_t>(TensorClass::kOptimizer)] = Bytes(state);
+    at.at_peak = {{0, 1, Bytes(state)}, {1, 1, Bytes(gathered)}};
     for (const MemoryItem& i : StageOverheads(plan, cluster_of("hgx-h100", 1), four).of(0, at))
       if (i.name == "step_temporaries") return i.bytes.value;
     return std::int64_t{0};
   };
   EXPECT_EQ(step(16 * parameters, 16 * parameters), 4 * parameters) << "no activations";
   EXPECT_EQ(step(16 * parameters, 17 * parameters), 3 * parameters);
+  EXPECT_EQ(step(16 * parameters, 17 * parameters, parameters), 3 * parameters)
+      << "gathered weights are gone then";
   EXPECT_EQ(step(16 * parameters, 30 * parameters), 0) << "activations need more";
+}
+
+TEST(Memory, AnOptimizerOnTheHostHasNoTemporariesOnTheDevice) {
+  Plan plan = plan_with(Adam{1'000'000}, 1);
+  plan.blocks[0].ops[0].stream = Stream::kHost;
+  FrameworkMemory four;
+  four.step_bytes_per_parameter = 4;
+  for (const MemoryItem& i : StageOverheads(plan, cluster_of("hgx-h100", 1), four).of(0, live(0)))
+    EXPECT_NE(i.name, "step_temporaries");
 }
 
 TEST(Memory, AProcessorHasNoContext) {

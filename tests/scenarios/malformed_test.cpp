@@ -160,6 +160,14 @@ TEST(Malformed, EachEditIsRefusedAtItsPlace) {
   }
 }
 
+TEST(Malformed, ARangeOfOneNodeIsWrittenTwice) {
+  std::string text(kGood);
+  const std::string_view nodes = "\"nodes\": 2";
+  text.replace(text.find(nodes), nodes.size(),
+               R"("nodes": 2, "other_nodes": [{"preset": "dgx-a100", "nodes": [1]}])");
+  EXPECT_EQ(error_of(text).cure, "write \"nodes\": [1, 1]");
+}
+
 TEST(Malformed, WholeTextsAreRefused) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "J011"},

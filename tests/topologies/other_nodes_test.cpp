@@ -18,14 +18,16 @@ Cluster with(std::vector<OtherNodes> others) {
   return make_cluster({.preset = "hgx-h100", .nodes = 4, .other_nodes = std::move(others)});
 }
 
-std::string code_of(std::vector<OtherNodes> others) {
+InputError::Text error_of(std::vector<OtherNodes> others) {
   try {
     with(std::move(others));
   } catch (const InputError& e) {
-    return e.text().code;
+    return e.text();
   }
-  return "";
+  return {};
 }
+
+std::string code_of(std::vector<OtherNodes> others) { return error_of(std::move(others)).code; }
 
 GroupPlacement group(const Cluster& c, std::vector<std::int64_t> devices) {
   return place_group(c, devices);
@@ -88,7 +90,10 @@ TEST(OtherNodes, FaultsAreOfTheNodeThatTheyAreIn) {
 
 TEST(OtherNodes, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(code_of({nodes(3, 4, "dgx-a100")}), "C011");
-  EXPECT_EQ(code_of({nodes(2, 1, "dgx-a100")}), "C011");
+  const InputError::Text backwards = error_of({nodes(2, 1, "dgx-a100")});
+  EXPECT_EQ(backwards.code, "C011");
+  EXPECT_EQ(backwards.problem, "nodes 2 to 1 run backwards");
+  EXPECT_EQ(backwards.cure, "write \"nodes\": [1, 2]");
   EXPECT_EQ(code_of({nodes(0, 1, "dgx-a100"), nodes(1, 2, "hgx-b200")}), "C011");
   EXPECT_EQ(code_of({nodes(1, 1, "dgx-v100")}), "C011") << "four NICs";
   EXPECT_EQ(code_of({nodes(1, 1, "dgx-2")}), "C011") << "sixteen devices";
