@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/work_in_hand.h"
 #include "core/error.h"
 #include "plait_version.h"
 
@@ -197,6 +198,7 @@ int run_on_gpus(const BenchCommand& bench, const Command& command) {
 }
 
 int run(const BenchCommand& bench, const Command& command) {
+  if (!bench.output.empty() && bench.output != "-") keeps_rows_in(bench.output);
   if (bench.backend == "cuda") {
     try {
       return run_on_gpus(bench, command);

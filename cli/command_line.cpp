@@ -288,7 +288,8 @@ bool same_file(const std::string& a, const std::string& b) {
   return a == b || std::filesystem::equivalent(a, b, ignored);
 }
 
-/// What an option writes has a name, and is named by no other word.
+/// What an option writes has a name and a folder, and is named by no other word. Known before the
+/// work begins, whose result it would else take along.
 void refuse_overwriting(const CLI::App& app, const CLI::Option& written) {
   if (written.count() == 0) return;
   const std::string& file = written.results().back();
@@ -303,6 +304,12 @@ void refuse_overwriting(const CLI::App& app, const CLI::Option& written) {
                       .problem = fmt::format("{} - is no file: standard output has the result",
                                              written.get_name()),
                       .cure = "write a name behind it: ./- where that is the name"});
+  }
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code error;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+    throw EnvironmentError(
+        fmt::format("cannot write {}: there is no folder {}", file, folder.string()));
   }
   for (const CLI::Option* other : app.get_options({})) {
     if (other == &written) continue;

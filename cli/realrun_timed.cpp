@@ -65,8 +65,9 @@ void require_feasible(const TimedRun& run, const RealrunOptions& options) {
        .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real",
                               rank_count(run.plan), work),
        .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostTimedRanks, most),
-       .cure = "shrink the model (--set model=tiny), ask for fewer --repeats, or time "
-               "communication only with --kernels timed"});
+       .cure = std::string(kShrink) +
+               "; or ask for fewer --repeats, or time communication only with "
+               "--kernels timed"});
 }
 
 /// The links of the cluster's hosts, as they are laid out.
@@ -83,7 +84,8 @@ ShapedLinks shaped_links(const Cluster& cluster) {
 /// started on one machine, are all on one host, whatever the scenario's cluster; shaped hosts are
 /// namespaces of one machine.
 HostSystem system_of(const TimedRun& run, const RealrunOptions& options) {
-  HostSystem system = host_system(run.scenario.cluster, *run.costs.calibration, options.transport);
+  HostSystem system = host_system(run.scenario.cluster, *run.costs.calibration, options.transport,
+                                  rank_count(run.plan));
   if (options.shaped) {
     system.machines = 1;
     system.wire = {};
@@ -209,6 +211,7 @@ RealrunReport report_of(const TimedRun& run, const RealrunOptions& options, cons
   out.ranks = rank_count(run.plan);
   out.transport = options.transport, out.kernels = options.kernels;
   if (options.on_gpu()) out.kernels = options.backend;
+  out.numbers = name_of(run.scenario.workload.precision.weights);
   if (options.shaped) out.links = "shaped links";
   out.step_s = m.step_s;
   const Interval interval = median_interval(m.step_s);
@@ -299,9 +302,9 @@ int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
   if (!m) return kYes;
   RealrunReport report = report_of(run, options, *m);
   report.quietness = quietness(before);
+  print_result(options.output, rendered(report, options.output));
   save_trace(options, run, *m);
   save_page(options, run, report, *m);
-  print_result(options.output, rendered(report, options.output));
   return kYes;
 }
 

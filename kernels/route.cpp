@@ -37,12 +37,12 @@ void choose(T* gates, std::int64_t* experts, const T* logits, const Routing& r) 
 /// Turns -1 - expert into a slot, for those of a group's tokens that come first. (A token whose
 /// logits are not numbers may name an expert twice.)
 void take_slots(std::int64_t* slots, std::int64_t group, std::int64_t expert, const Routing& r) {
-  std::int64_t place = 0;
-  for (std::int64_t t = 0; t < r.tokens && place < r.capacity; ++t) {
+  std::int64_t next = r.first_slot(expert, group);
+  const std::int64_t end = r.first_slot(expert, group + 1);
+  for (std::int64_t t = 0; t < r.tokens && next < end; ++t) {
     std::int64_t* row = slots + (t * r.groups + group) * r.chosen;
     for (std::int64_t i = 0; i < r.chosen; ++i) {
-      if (row[i] == -1 - expert && place < r.capacity)
-        row[i] = (expert * r.groups + group) * r.capacity + place++;
+      if (row[i] == -1 - expert && next < end) row[i] = next++;
     }
   }
 }

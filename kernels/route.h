@@ -1,8 +1,8 @@
 #pragma once
 // Routing of tokens to experts and the way of their rows into the experts' slots and back. Tokens
 // are (tokens, groups, ...): each of `groups` sequences has slots of its own, so that what one
-// drops does not depend on the others. Slots are (experts, groups x capacity, width), those of one
-// group one behind the other.
+// drops does not depend on the others. Slots are (experts, capacity, width); an expert's are dealt
+// to the groups as evenly as they go, those of one group one behind the other.
 //
 // slots[tokens, groups, k] says where a token's row goes: its index among the rows of all experts,
 // or -1 - expert where that expert has no slot left and the token is dropped there.
@@ -14,9 +14,16 @@ namespace plait::kernels {
 struct Routing {
   std::int64_t tokens = 0, groups = 0, experts = 0, chosen = 0, capacity = 0;
   constexpr std::int64_t rows() const { return tokens * groups; }
+  /// Of a group, among all experts' slots; that of group `groups` is the next expert's first.
+  constexpr std::int64_t first_slot(std::int64_t expert, std::int64_t group) const {
+    return expert * capacity + group * capacity / groups;
+  }
+  constexpr std::int64_t slots_of(std::int64_t group) const {
+    return first_slot(0, group + 1) - first_slot(0, group);
+  }
   /// Of the index that `slots` holds.
   constexpr std::int64_t expert_of(std::int64_t slot) const {
-    return slot < 0 ? -1 - slot : slot / (groups * capacity);
+    return slot < 0 ? -1 - slot : slot / capacity;
   }
 };
 

@@ -199,10 +199,11 @@ struct CrossEntropy {
 };
 
 /// Chooses k experts for each token of `groups` sequences of `tokens`: gates are the softmax over
-/// the k largest logits (ties: the lowest expert). Each expert has `capacity` slots for each group,
-/// which its tokens take in their order; a token beyond them is dropped by that expert (Fedus et
-/// al. 2022, arXiv 2101.03961, section 2.2; grouped as in GShard, arXiv 2006.16668, section 2.2).
-/// Writes gates (tokens, groups, k) and the slots taken. kBackward: logits' gradients.
+/// the k largest logits (ties: the lowest expert). Each expert has `capacity` slots, which are
+/// dealt to the groups as evenly as they go and which a group's tokens take in their order; a token
+/// beyond them is dropped by that expert (Fedus et al. 2022, arXiv 2101.03961, section 2.2; grouped
+/// as in GShard, arXiv 2006.16668, section 2.2). Writes gates (tokens, groups, k) and the slots
+/// taken. kBackward: logits' gradients.
 struct Route {
   Pass pass = Pass::kForward;
   std::int64_t tokens = 0, groups = 0, experts = 0, chosen = 0, capacity = 0;
@@ -210,8 +211,8 @@ struct Route {
   std::int64_t rows() const { return tokens * groups; }
 };
 
-/// Copies each of `rows` tokens into the slots that it takes of `slots`, (experts, capacity x
-/// groups, width); other slots become zero. kBackward: a token's gradient is the sum over its
+/// Copies each of `rows` tokens into the slots that it takes of `slots`, (experts, capacity,
+/// width); other slots become zero. kBackward: a token's gradient is the sum over its
 /// slots. `gates`: of a token's numbers, one for each choice, each goes to the slot of its choice.
 /// `senders`: tokens are those of so many ranks, one behind the other, and take slots of all
 /// experts; filled are those of this rank's experts, by expert and sender, and which ones these are

@@ -36,7 +36,7 @@ void require_beside(const Model& m, const Workload& w, const Strategy& s) {
                       : splits_backward(s.pipeline.schedule)     ? "strategy.pipeline.schedule"
                                                                  : nullptr;
   if (other == nullptr) return;
-  throw refusal("S196", "autocast is not planned beside it", other,
+  throw refusal("S196", "autocast is not planned beside " + std::string(other), other,
                 "no experts, layers with states, modules that predict further tokens, loss in "
                 "pieces, nf4, zero_stage 3, parameter servers, products in pieces, copied inputs "
                 "or backward passes in two with workload.precision.autocast",

@@ -83,7 +83,7 @@ void require_strategy(const Strategy& s) {
                       : plus                                     ? "strategy.zero_plus_plus"
                                                                  : nullptr;
   if (other == nullptr) return;
-  throw refusal("S163", "low-rank adapters are not planned beside it", other,
+  throw refusal("S163", "low-rank adapters are not planned beside " + std::string(other), other,
                 "no recomputation by op, products in pieces, parameter servers, offloaded state "
                 "or ZeRO++ with workload.lora",
                 "remove it, or workload.lora");

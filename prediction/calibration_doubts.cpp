@@ -7,6 +7,7 @@
 
 #include "costmodel/host_machine.h"
 #include "costmodel/kernel_features.h"
+#include "plan/places.h"
 #include "reports/human.h"
 
 namespace plait {
@@ -33,6 +34,15 @@ Warnings doubts_of_kernels(const Plan& plan, const Cluster& cluster, const CostM
       {"W035", fmt::format("the calibration {} has no {}: the data sheet of {} says what {}",
                            told_as(*costs.calibration), fmt::join(missing, ", "),
                            cluster.device.name, missing.size() == 1 ? "it takes" : "they take")}};
+}
+
+Warnings doubts_of_messages(const Plan& plan, const CostModel& costs) {
+  if (costs.calibration == nullptr || costs.calibration->transports.empty()) return {};
+  if (rank_count(plan) == 1) return {};
+  return {
+      {"W036", fmt::format("messages and cores of the calibration {} are not used here, but links "
+                           "of the cluster: `plait realrun --calibration` uses them",
+                           told_as(*costs.calibration))}};
 }
 
 Warnings doubts_of_rate(const Report& r, const CostModel& costs) {

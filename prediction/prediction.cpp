@@ -47,6 +47,7 @@ Report summarized(const Scenario& s, const CostModel& costs, const Plan& plan,
        .node = node_of(plan, s),
        .calibration = costs.calibration == nullptr ? "" : told_as(*costs.calibration)});
   append(out.run.warnings, doubts_of_kernels(plan, s.cluster, costs));
+  append(out.run.warnings, doubts_of_messages(plan, costs));
   append(out.run.warnings, doubts_of_rate(out, costs));
   if (s.training) out.training = training_of(s, plan, counts.tokens, times.step);
   return out;

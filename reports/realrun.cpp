@@ -61,9 +61,9 @@ std::optional<double> step_error(const RealrunReport& r) {
 }
 
 std::string to_text(const RealrunReport& r) {
-  std::string out =
-      fmt::format("{}  {} on {} ranks over {}, {} kernels{}\n\n", r.run.scenario, r.layout, r.ranks,
-                  r.transport, r.kernels, r.links.empty() ? "" : ", " + r.links);
+  std::string out = fmt::format("{}  {} on {} ranks over {}, {} kernels, numbers {}{}\n\n",
+                                r.run.scenario, r.layout, r.ranks, r.transport, r.kernels,
+                                r.numbers, r.links.empty() ? "" : ", " + r.links);
   out += fmt::format("step     {}  median of {}, {} {} to {}\n", human_time(r.step_median_s),
                      r.step_s.size(), has_interval(r) ? "95 % confidence:" : "all within",
                      human_time(r.step_low_s), human_time(r.step_high_s));
@@ -90,6 +90,7 @@ std::string to_json(const RealrunReport& r) {
   tree["ranks"] = r.ranks;
   tree["transport"] = r.transport;
   tree["kernels"] = r.kernels;
+  tree["numbers"] = r.numbers;
   tree["links"] = r.links;
   tree["steps_s"] = r.step_s;
   tree["step_time_s"] = r.step_median_s;

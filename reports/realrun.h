@@ -22,6 +22,7 @@ struct RealrunReport {
   std::string layout;  // "dp 4"
   std::int64_t ranks = 1;
   std::string transport, kernels;  // "tcp", "real" or "timed"
+  std::string numbers;             // the type of weights, as run: "fp32"
   std::string links;               // "shaped: 1 Gbit/s, burst 256 KiB"; "" when not shaped
   std::vector<double> step_s;      // every measured step
   double step_median_s = 0, step_low_s = 0, step_high_s = 0;  // median and its 95 % interval

@@ -109,13 +109,14 @@ __global__ void __launch_bounds__(kBlock) take_slots_kernel(std::int64_t* slots,
   }
   if (lane == 0) counts[warp] = count;
   __syncthreads();
-  std::int64_t place = 0;
+  std::int64_t place = r.first_slot(expert, group);
+  const std::int64_t behind = r.first_slot(expert, group + 1);
   for (unsigned w = 0; w < warp; ++w) place += counts[w];
-  for (std::int64_t base = first; base < end && place < r.capacity; base += kWarp) {
+  for (std::int64_t base = first; base < end && place < behind; base += kWarp) {
     const unsigned found = choices.naming(expert, base, end), before = found & ((1U << lane) - 1);
     const std::int64_t mine = place + __popc(before);
-    if ((found >> lane & 1U) != 0 && mine < r.capacity) {
-      choices.at(base + lane) = std::int64_t{blockIdx.x} * r.capacity + mine;
+    if ((found >> lane & 1U) != 0 && mine < behind) {
+      choices.at(base + lane) = mine;
     }
     place += __popc(found);
   }

@@ -73,7 +73,7 @@ MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w, UnitKind unit)
       dtype_(d.workload.precision.weights),
       router_(w.linear(unit, "layer.router", Dim{m_.experts}, Dim{m_.hidden}, false)),
       experts_(d, w, UnitKind::kExperts, "experts", m_.expert_ffn_hidden, slots_of(d)) {
-  route_.capacity = ceil_div(expert_slots(d), d.workload.micro_batch), route_.dtype = dtype_;
+  route_.capacity = expert_slots(d), route_.dtype = dtype_;
   gates_ = chosen("gates", dtype_, Scope::kLayerMicrobatch);
   slots_ = chosen("expert_slots", DType::kInt64, Scope::kLayerMicrobatch);
   expert_input_ = experts_.rows("experts_input", m_.hidden, Scope::kLayerMicrobatch, {});

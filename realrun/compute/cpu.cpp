@@ -189,8 +189,7 @@ class CpuCompute : private OpView {
       return kernels::route_forward(at(1), operands_.at<std::int64_t>(2), at(0), routing_of(r));
     }
     const kernels::Routing routing = routing_of(r);
-    const std::int64_t* slots =
-        slots_in(2, -routing.experts, routing.experts * routing.groups * routing.capacity);
+    const std::int64_t* slots = slots_in(2, -routing.experts, routing.experts * routing.capacity);
     kernels::route_backward(at(3), at(0), at(1), slots, routing);
   }
   void operator()(const Dispatch& x) {

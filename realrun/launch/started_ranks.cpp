@@ -27,8 +27,11 @@ std::int64_t number(const char* name, std::int64_t most) {
   const char* end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, out);
   if (error != std::errc() || stop != end || out < 0 || out > most) {
-    throw EnvironmentError(std::string("the environment variable ") + name + " is '" + text +
-                           "'; expected a number up to " + std::to_string(most));
+    throw InputError(
+        {.code = "G013",
+         .problem = std::string("the environment variable ") + name + " is '" + text + "'",
+         .expected = "a number up to " + std::to_string(most),
+         .cure = "set it as the launcher would, or unset it"});
   }
   return out;
 }
@@ -45,8 +48,11 @@ std::optional<StartedRank> started_rank() {
     const char* local = std::getenv(l.local_ranks);
     out.one_machine = local != nullptr && std::to_string(out.ranks) == local;
     if (out.rank >= out.ranks) {
-      throw EnvironmentError(std::string("the environment says rank ") + std::to_string(out.rank) +
-                             " of " + std::to_string(out.ranks));
+      throw InputError({.code = "G013",
+                        .problem = "the environment says rank " + std::to_string(out.rank) +
+                                   " of " + std::to_string(out.ranks),
+                        .expected = std::string(l.rank) + " below " + l.ranks,
+                        .cure = "count ranks from 0"});
     }
     const char* host = std::getenv("MASTER_ADDR");
     out.meeting = {host != nullptr ? host : "127.0.0.1", kMeetingPort};

@@ -38,18 +38,20 @@ const MessageFit& messages_over(const Calibration& calibration, const std::strin
   throw InputError({.code = "S046",
                     .problem = "messages over " + transport + " were not measured",
                     .expected = known.empty() ? "a calibration of messages" : "one of " + known,
-                    .cure = "measure it with `plait bench`, or choose another transport"});
+                    .cure = "measure them with `plait bench comm --transport " + transport +
+                            " --ranks 2` and calibrate again" +
+                            (known.empty() ? "" : ", or choose --transport with one of these")});
 }
 
 }  // namespace
 
 HostSystem host_system(const Cluster& cluster, const Calibration& calibration,
-                       const std::string& transport) {
+                       const std::string& transport, std::int64_t ranks) {
   HostSystem out;
   out.hosts = out.machines = cluster.nodes;
   out.ranks_per_host = cluster.devices_per_node;
   out.cores = calibration.cores;
-  out.within = out.between = messages_over(calibration, transport);
+  if (ranks > 1) out.within = out.between = messages_over(calibration, transport);
   out.combine = calibration.combine;
   out.copy = calibration.copy;
   if (cluster.nodes > 1) {

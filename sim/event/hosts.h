@@ -29,8 +29,9 @@ struct HostSystem {
 };
 
 /// A host is a node of the cluster, on a machine of its own with the cores that were measured; its
-/// link is the fabric's. Throws InputError S046 where the transport was not measured.
+/// link is the fabric's. Throws InputError S046 where messages of several `ranks` go over a
+/// transport that was not measured.
 HostSystem host_system(const Cluster& cluster, const Calibration& calibration,
-                       const std::string& transport);
+                       const std::string& transport, std::int64_t ranks);
 
 }  // namespace plait

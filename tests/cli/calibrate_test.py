@@ -119,14 +119,17 @@ class Calibrate(CommandTest):
     def test_an_interrupted_run_goes_on(self):
         path = self.folder / "compute.jsonl"
         call = [PLAIT, "bench", "compute", "--quick", "--threads", "1", "-o", str(path)]
-        with subprocess.Popen([*call, "--seconds", "60"], stderr=subprocess.DEVNULL) as child:
+        with subprocess.Popen([*call, "--seconds", "60"], stderr=subprocess.PIPE,
+                              encoding="utf-8") as child:
             deadline = time.monotonic() + 60
             while time.monotonic() < deadline:
                 if path.exists() and path.read_bytes().count(b"\n") > 5:
                     break
                 time.sleep(0.01)
             child.send_signal(signal.SIGINT)
+            said = child.stderr.read()
         self.assertNotEqual(child.returncode, 0)
+        self.assertIn(f"its rows are in {path}; the same command goes on", said)
         self.assertTrue(path.read_bytes().endswith(b"\n"))
         begun = len(rows_of(path))
         self.bench("compute", "--threads", "1")

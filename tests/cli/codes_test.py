@@ -47,6 +47,7 @@ def products_of_an_h100(*seconds):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+MESSAGES = {"bytes": [16, 1024], "seconds": [1e-5, 2e-5]}
 # What the folder holds that the commands run in.
 FILES = {
     "config.json": json.dumps({"model_type": "gpt2", "n_embd": 256, "n_layer": 4, "n_head": 8,
@@ -56,7 +57,9 @@ FILES = {
                              "cluster": "hgx-h100"}),
     "fast.jsonl": products_of_an_h100(1e-4),
     "scattered.jsonl": products_of_an_h100(2.1e-4, 4e-4),
-    # Of no kernels.
+    # Of messages alone, and of nothing.
+    "box.json": json.dumps({"name": "box", "raw_sha256": "", "date": "2026-01-02", "cores": 2,
+                            "transports": {"tcp": {"send": MESSAGES, "receive": MESSAGES}}}),
     "bare.json": json.dumps({"name": "bare", "raw_sha256": "", "date": "2026-01-02"}),
     "measured.jsonl": "".join(json.dumps(row) + "\n" for row in MEASURED),
     # Answers of 3 steps of 10 s each: of 500 a second more are under way than a fifth of 100,000.
@@ -93,7 +96,7 @@ CODES = [
     ("G010", 2, ["run", TINY, "--trace", "trace.json", "--trace-ranks", "1"], {},
      ["rank 1 ", "--unfold"]),
     ("G011", 2, ["realrun", TINY, "--verify"], {"workload.global_batch": 6400},
-     ["too much to verify", "workload.sequence_length"]),
+     ["too much to verify", "model.ffn_hidden", "workload.sequence_length"]),
     ("G011", 2, ["realrun", TINY],
      {"workload.sequence_length": 65536, "workload.global_batch": 64},
      ["too much to run for real", "--repeats"]),
@@ -173,7 +176,7 @@ CODES = [
     ("S196", 2, ["run", TINY], {**AUTOCAST, "strategy.zero_stage": 3, "strategy.dp": 2},
      ["--> strategy.zero_stage (", "FSDP"]),
     ("S196", 2, ["run", TINY], {**AUTOCAST, **NO_TP, "workload.loss_pieces": 2},
-     ["--> workload.loss_pieces (", "autocast"]),
+     ["--> workload.loss_pieces (", "autocast is not planned beside workload.loss_pieces"]),
     ("S196", 2, ["run", TINY], {**AUTOCAST, "workload.precision.matmul": "fp8"},
      ["--> workload.precision.matmul ("]),
     ("S197", 2, ["run", TINY], {"workload.precision.matmul": "fp8",
@@ -228,6 +231,9 @@ CODES = [
      ["gpt-oss-20b is published with serving.expert_weights=mxfp4"]),
     ("W035", 0, ["run", "gpt2.json"], {"calibration": "bare.json"},
      ["the calibration bare, 2026-01-02 has no ", "matmul.nt.bf16", "the data sheet of h100-sxm"]),
+    ("W036", 0, ["run", "gpt2.json"], {"cluster": {"preset": "cpu-host", "devices_per_node": 8},
+                                  "calibration": "box.json"},
+     ["messages and cores of the calibration box, 2026-01-02", "realrun --calibration"]),
     ("W032", 0, ["calibrate", "fast.jsonl", "-o", "fit.json"], {},
      ["1 of 1 kernels are faster than the dense peak of h100-sxm", "1374 TFLOP/s of 989"]),
     ("W033", 0, ["calibrate", "scattered.jsonl", "-o", "fit.json"], {},

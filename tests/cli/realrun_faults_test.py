@@ -146,6 +146,23 @@ class Disk(FaultTest):
                 self.assertIn("No space left on device", done.stderr)
 
 
+    def test_a_folder_that_is_not_there_is_said_before_ranks_start(self):
+        for option in ("-o", "--trace", "--html"):
+            with self.subTest(option=option):
+                result = plait("realrun", self.scenario, "--repeats", "100000", option,
+                               self.folder / "none" / "x.json")
+                self.assertEqual(result.code, ENVIRONMENT)
+                self.assertIn("there is no folder", result.err)
+
+    def test_an_environment_that_contradicts_itself_is_2(self):
+        for rank, ranks, port in (("x", "2", "29500"), ("2", "2", "29500"), ("0", "2", "x")):
+            env = {"RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": port}
+            with self.subTest(env=env):
+                result = plait("realrun", self.scenario, "--transport", "tcp", env=env)
+                self.assertEqual(result.code, 2)
+                self.assertIn("G013", result.err)
+
+
 class Missing(FaultTest):
     def test_no_mpirun(self):
         self.need_mpi()

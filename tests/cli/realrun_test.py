@@ -144,6 +144,23 @@ class Realrun(CommandTest):
                 self.assertEqual(result.code, 1, result.err)
                 self.assertIn("DIFFERENT", result.out)
 
+    def test_sequences_share_the_slots_of_an_expert_that_do_not_divide(self):
+        mixture = {"preset": "tiny", "experts": 8, "experts_per_token": 2, "expert_ffn_hidden": 16}
+        box = {"preset": "cpu-host", "devices_per_node": 1}
+        for sequences in (2, 3, 4):
+            with self.subTest(sequences=sequences):
+                workload = {"sequence_length": 10, "global_batch": sequences,
+                            "micro_batch": sequences, "precision": "fp32"}
+                path = self.file("m.json", json.dumps({"name": "m", "model": mixture, "workload": workload,
+                                        "strategy": {}, "cluster": box}))
+                result = plait("realrun", path, "--repeats", "1", "--warmup", "0")
+                self.assertEqual(result.code, 0, result.err)
+
+    def test_a_timed_run_says_its_numbers(self):
+        call = ["realrun", SMALL, "--repeats", "1", "--warmup", "0"]
+        self.assertIn("numbers fp32", plait(*call).out.splitlines()[0])
+        self.assertEqual(plait(*call, "--format", "json").json()["numbers"], "fp32")
+
     def test_warnings_are_said_once(self):
         # Groups of microbatches without a pipeline have no effect.
         idle = ["--set", "strategy.pp=1", "--set", "strategy.fsdp=4", "--set",

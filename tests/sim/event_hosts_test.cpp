@@ -247,7 +247,7 @@ TEST(Hosts, AMachineFromACalibration) {
   Calibration measured;
   measured.cores = 3;
   measured.transports["tcp"].send = per_byte(1e-9);
-  const HostSystem hosts = host_system(cluster, measured, "tcp");
+  const HostSystem hosts = host_system(cluster, measured, "tcp", 2);
   EXPECT_EQ(hosts.hosts, 4);
   EXPECT_EQ(hosts.machines, 4);
   EXPECT_EQ(hosts.ranks_per_host, 2);
@@ -265,11 +265,13 @@ TEST(Hosts, ATransportThatWasNotMeasuredIsRefused) {
   Calibration measured;
   measured.transports["mpi"] = {};
   try {
-    host_system(ideal_machine(1), measured, "tcp");
+    host_system(ideal_machine(1), measured, "tcp", 1);  // which sends none
+    host_system(ideal_machine(1), measured, "tcp", 2);
     FAIL();
   } catch (const InputError& e) {
     EXPECT_EQ(e.text().code, "S046");
     EXPECT_NE(e.text().expected.find("mpi"), std::string::npos);
+    EXPECT_NE(e.text().cure.find("plait bench comm --transport tcp --ranks 2"), std::string::npos);
   }
 }
 

@@ -7,12 +7,12 @@ namespace plait::kernels::cuda::route_test {
 /// A lane has several experts, or some none; choices of a group are dealt to several warps, or to
 /// one.
 constexpr Routing kRoutings[] = {
-    {.tokens = 100, .groups = 2, .experts = 70, .chosen = 3, .capacity = 4},
-    {.tokens = 9, .groups = 3, .experts = 4, .chosen = 2, .capacity = 3},
+    {.tokens = 100, .groups = 2, .experts = 70, .chosen = 3, .capacity = 9},
+    {.tokens = 9, .groups = 3, .experts = 4, .chosen = 2, .capacity = 10},
     {.tokens = 40, .groups = 1, .experts = 3, .chosen = 3, .capacity = 40},
 };
 
-std::int64_t slots_of(const Routing& r) { return r.experts * r.groups * r.capacity; }
+std::int64_t slots_of(const Routing& r) { return r.experts * r.capacity; }
 template <class T>
 std::vector<T> zeros(std::int64_t n) {
   return std::vector<T>(static_cast<std::size_t>(n));
@@ -99,8 +99,7 @@ TYPED_TEST(CudaRoute, OwnSlotsEqualTheirTwin) {
   for (const Routing& r : kRoutings) {
     if (r.tokens % 2 != 0 || r.experts % 2 != 0) continue;
     const auto slots = this->chosen_slots(random, r);
-    const kernels::GatheredSlots g{r.rows(),      r.chosen,      2,
-                                   r.experts / 2, r.experts / 2, r.groups * r.capacity};
+    const kernels::GatheredSlots g{r.rows(), r.chosen, 2, r.experts / 2, r.experts / 2, r.capacity};
     std::vector<std::int64_t> own(slots.size());
     OnDevice<std::int64_t> at(slots), out(own);
     kernels::own_slots(own.data(), slots.data(), g);
