@@ -305,9 +305,17 @@ TEST(Torus, ARingOfNeighboursHasEveryLinkForItself) {
   };
   EXPECT_DOUBLE_EQ(placed({0, 1, 2, 3}).inter.bandwidth.value, b);
   EXPECT_DOUBLE_EQ(placed({0, 4, 8, 12}).inter.bandwidth.value, b);
-  // Every second: each step takes two links, each link carries two.
-  EXPECT_DOUBLE_EQ(placed({0, 2}).inter.bandwidth.value, b / 2);
+  // Every second: each step takes two links, but half of the flows go each way.
+  EXPECT_DOUBLE_EQ(placed({0, 2}).inter.bandwidth.value, b);
   EXPECT_DOUBLE_EQ(placed({0, 2}).inter_alone.bandwidth.value, b);
+}
+
+TEST(Torus, ARingOfTwoSwitchesUsesBothCables) {
+  Fabric f = torus_of({2});
+  f.parallel_cables = 4;  // with the two ways round, as many as a node has NICs
+  const Cluster c = joined(f, 2);
+  EXPECT_DOUBLE_EQ(place_group(c, std::vector<std::int64_t>{0, 8}).inter.bandwidth.value,
+                   c.nic_bandwidth.value);
 }
 
 TEST(Families, LookTheSameOnePeriodLater) {

@@ -106,7 +106,8 @@ class Torus : public Cabling {
   std::int64_t own_cables() const {
     return 2 * static_cast<std::int64_t>(length_.size()) * fabric_.parallel_cables;
   }
-  /// Of a flow in the mean, along each dimension up and down.
+  /// Of a flow in the mean, along each dimension up and down; half way round half of it goes each
+  /// way.
   std::vector<double> steps_of_ring(std::span<const std::int64_t> nodes) const {
     std::vector<double> steps(2 * length_.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -114,14 +115,15 @@ class Torus : public Cabling {
       const std::int64_t to = switch_at(nodes[(i + 1) % nodes.size()]);
       for (std::size_t k = 0; k < length_.size(); ++k) {
         const std::int64_t up = upwards(from, to, k), down = length_[k] - up;
-        if (up <= down) steps[2 * k] += static_cast<double>(up);
-        if (up > down) steps[2 * k + 1] += static_cast<double>(down);
+        const double each = up == down ? 0.5 : 1;
+        if (up <= down) steps[2 * k] += static_cast<double>(up) * each;
+        if (up >= down) steps[2 * k + 1] += static_cast<double>(down) * each;
       }
     }
     for (double& s : steps) s /= static_cast<double>(nodes.size());
     return steps;
   }
-  /// Of all pairs; half way round a flow goes half each way.
+  /// Of all pairs, likewise.
   std::vector<double> steps_to_all(std::span<const std::int64_t> nodes) const {
     const auto n = static_cast<double>(nodes.size());
     std::vector<double> steps;
