@@ -307,7 +307,8 @@ void refuse_overwriting(const CLI::App& app, const CLI::Option& written) {
   }
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code error;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+  const bool makes_it = app.get_name() == "export";  // a trace's folder with those above it
+  if (!makes_it && !folder.empty() && !std::filesystem::is_directory(folder, error)) {
     throw EnvironmentError(
         fmt::format("cannot write {}: there is no folder {}", file, folder.string()));
   }

@@ -112,6 +112,9 @@ void warn_of_slow_products(const Device& d, const Precision& p, Warnings& warnin
 }
 
 void warn_of_missing_kernels(Scenario& s) {
+  const std::string& pattern = s.model.layer_pattern;
+  if (!pattern.empty() && std::ssize(pattern) != s.model.layers)
+    return;  // S150, when it is planned
   warn_of_slow_softmax(s);
   warn_of_wide_heads(s);
   warn_of_old_gpus(s);

@@ -83,7 +83,7 @@ class ServeRoom(CommandTest):
             self.assertEqual("cache: " in table, shown, table)
 
     def test_programs_read_the_same_reason_and_cure_as_people(self):
-        tight = changed(ONE_GPU, "serving.engine.gpu_memory_utilization", 0.22)
+        tight = changed(ONE_GPU, "serving.engine.gpu_memory_utilization", 0.205)
         told = " ".join(self.serve(tight).out.split())
         lack = self.serve(tight, "--format", "json").json()
         self.assertIn("DOES NOT FIT " + lack["reason"], told)

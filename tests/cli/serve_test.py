@@ -377,7 +377,7 @@ class Serve(CommandTest):
         self.assertNotIn("max_model_len", result.out)
 
     def test_a_sequence_that_does_not_fit_is_told_how_long_one_may_be(self):
-        longest = changed(changed(SMALL, "serving.engine.gpu_memory_utilization", 0.25),
+        longest = changed(changed(SMALL, "serving.engine.gpu_memory_utilization", 0.3),
                           "serving.engine.max_model_len", 131072)
         result = self.serve(longest)
         self.assertEqual(result.code, 1, result.out + result.err)

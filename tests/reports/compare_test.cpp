@@ -60,7 +60,7 @@ TEST(Compare, WholeSquaresOfLongSequencesAreToldWithTheirHalves) {
   std::vector<ComparedScenario> c = three();
   c[0].report->mfu = 0.876, c[0].report->mfu_of_half_squares = 0.453;
   c[1].report->mfu = 0.8, c[1].report->mfu_of_half_squares = 0.401;
-  EXPECT_NE(comparison_text(c, {.width = 200}).find("it is 40.1 % to 45.3 %"), std::string::npos);
+  EXPECT_NE(comparison_text(c, {.width = 200}).find("MFU is 40.1 % to 45.3 %"), std::string::npos);
   c[0].report->mfu_of_half_squares = 0.86, c[1].report->mfu_of_half_squares = 0;  // next to nothing
   EXPECT_EQ(comparison_text(c, {.width = 200}).find("whole squares"), std::string::npos);
 }
