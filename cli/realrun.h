@@ -40,8 +40,7 @@ void require_kernels(const Scenario& scenario, const RealrunOptions& options);
 /// What makes a plan small enough to run, for G011's cure.
 inline constexpr std::string_view kShrink =
     "keep the strategy and shrink the model: --set model.hidden, model.ffn_hidden and model.vocab "
-    "to "
-    "small multiples of tp, model.layers to pp x chunks, workload.sequence_length";
+    "to small multiples of tp, model.layers to pp x chunks, workload.sequence_length";
 /// Throws InputError G011 for a step of more passes through layers than `most`, before it is
 /// planned: its plan alone might not fit into memory. `replicas`: that divide the batch.
 void require_few_passes(const Scenario& scenario, std::int64_t replicas, double steps, double most);

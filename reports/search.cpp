@@ -182,6 +182,12 @@ Tree tree_of(const Assignments& settings) {
   return out;
 }
 
+Tree tree_of(const std::vector<SearchedValues>& fields) {
+  Tree out = Tree::object();
+  for (const SearchedValues& field : fields) out[field.path] = field.values;
+  return out;
+}
+
 Tree tree_of(const SearchRow& row) {
   Tree out = {{"machine", tree_of(row.machine)},
               {"settings", tree_of(row.settings)},
@@ -301,15 +307,9 @@ std::string search_json(const SearchReport& s) {
                 {"does_not_fit", c.fast_but_too_large}}},
               {"best", tree_of(s.best)}};
   if (!s.limits.empty()) {
-    Tree limits = Tree::object();
-    for (const SearchedValues& limit : s.limits) limits[limit.path] = limit.values;
-    out["framework"] = {{"name", s.framework}, {"limits", limits}};
+    out["framework"] = {{"name", s.framework}, {"limits", tree_of(s.limits)}};
   }
-  if (!s.untried.empty()) {
-    Tree untried = Tree::object();
-    for (const SearchedValues& field : s.untried) untried[field.path] = field.values;
-    out["untried"] = untried;
-  }
+  if (!s.untried.empty()) out["untried"] = tree_of(s.untried);
   out["network"] = "analytic";
   out["held"] = tree_of(s.held);
   if (!s.refusals.empty()) out["refusals"] = tree_of(s.refusals);

@@ -7,7 +7,6 @@
 
 #include "core/file.h"
 #include "core/spelling.h"
-#include "core/units.h"
 #include "model/presets.h"
 #include "plan/strategies/stage_tp.h"
 #include "scenarios/file_kind.h"
