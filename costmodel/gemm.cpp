@@ -3,6 +3,7 @@
 #include "costmodel/efficiency.h"
 #include "costmodel/gemm_fits.h"
 #include "costmodel/kernels.h"
+#include "costmodel/llama_cpp_products.h"
 
 namespace plait {
 namespace {
@@ -15,42 +16,6 @@ Cost datasheet_cost(const MatMul& op, const Device& device, double slowdown) {
       (device.peak(op.in) * (matmul_yield(device, op.in) * fit.flops / slowdown));
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth);
   return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
-}
-
-/// Formats that llama.cpp's kernels dequantise: get_vec_dot_q_cuda in ggml-cuda/mmvq.cu, which vLLM
-/// has taken over for files of them (csrc/quantization/gguf). Engines widen the others on the way
-/// into the tiles of the matrix units, few rows as many (Marlin: Frantar et al. 2024, arXiv
-/// 2408.11743).
-bool is_of_llama_cpp(WeightFormat f) {
-  switch (f) {
-    case WeightFormat::kPlain:
-    case WeightFormat::kFp8:
-    case WeightFormat::kInt8:
-    case WeightFormat::kInt4:
-    case WeightFormat::kNvfp4: return false;
-    default: return true;
-  }
-}
-
-/// Rows up to which llama.cpp multiplies quantised weights as a matrix by vectors (ggml-cuda/mmvq,
-/// MMVQ_MAX_BATCH_SIZE).
-constexpr std::int64_t kMostVectors = 8;
-/// Its products of bytes are dp4a, over products of fp32. H200: 39.3 T and 22 T instructions' worth
-/// of operations a second (ashvardanian/less_slow.cpp pull request 35, u8u32 DP4A and f32 FMA).
-constexpr double kBytesOverFloats = 39.3 / 22;
-
-// Outside of the matrix units, whose tiles a few rows leave empty; B is streamed as it is for any
-// product. A kernel before it narrows the input.
-Cost matrix_vector_cost(const MatMul& op, const Device& device) {
-  const TiledGemm* tiled = tiled_gemm(device, op.in);
-  const GemmFit plain = gemm_fit(device, op.in);
-  const double bandwidth = tiled == nullptr ? plain.bandwidth : tiled->bandwidth;
-  const Seconds start = tiled == nullptr ? plain.fixed : Seconds(tiled->fixed_us * 1e-6);
-  const Seconds narrow = stream_fit(device, StreamKind::kCopy).fixed;
-  const double dots = generation_of(device) == Generation::kCpu ? 1 : kBytesOverFloats;
-  return roofline(
-      fixed_time(device, start + narrow), hardware_flops(op) / (device.vector_fp32 * dots),
-      memory_traffic(op) / (device.memory_bandwidth * bandwidth), {Provenance::kDatasheet, 0.3});
 }
 
 /// Elements from the start of a row of A, B and the result, as they are stored, to the next one.
@@ -114,7 +79,7 @@ Cost outside_of_matrix_units(const MatMul& op, const Device& device, double slow
 
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
-  if (is_of_llama_cpp(op.weights) && op.m <= kMostVectors) return matrix_vector_cost(op, device);
+  if (runs_as_in_llama_cpp(op, device)) return llama_cpp_product_cost(op, device);
   const double misaligned = misalignment(op, device);
   if (misaligned > 1 && leaves_matrix_units(op, device))
     return outside_of_matrix_units(op, device, slowdown);

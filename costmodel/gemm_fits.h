@@ -56,6 +56,9 @@ enum class RowCounts : std::uint8_t {
   kEven,    // m each
   kChosen,  // m in the mean: tokens choose theirs one by one
 };
+/// Tiles of `side` rows along a matrix of `m` rows in the mean, of which it has at least one. Its
+/// rows beyond j tiles: the tail of a normal distribution of mean and variance m.
+double expected_tiles(double m, double side);
 /// The formulas above. Of chosen rows the tiles of a matrix are as many as are expected where their
 /// number is Poisson's: half a tile more than m / tm where there are many.
 KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device,

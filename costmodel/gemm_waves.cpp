@@ -23,19 +23,6 @@ struct Sizes {
         k(static_cast<double>(op.k)) {}
 };
 
-/// Tiles along m of a matrix of `m` rows in the mean, of which it has at least one. Its rows beyond
-/// j tiles: the tail of a normal distribution of mean and variance m.
-double expected_tiles(double m, double side) {
-  constexpr double kMany = 16;
-  if (m > kMany * side) return m / side + 0.5;
-  double tiles = 1, tail = 1;
-  for (double j = 1; tail > 1e-3 || j * side < m; ++j) {
-    tail = 0.5 * std::erfc((j * side + 0.5 - m) / std::sqrt(2 * m));
-    tiles += tail;
-  }
-  return tiles;
-}
-
 double tiles_of(const Sizes& s, Tile t, RowCounts rows) {
   const auto along_m = [&](double side) {
     return rows == RowCounts::kChosen ? expected_tiles(s.m, side) : std::ceil(s.m / side);
@@ -99,6 +86,17 @@ class TileChoice {
 };
 
 }  // namespace
+
+double expected_tiles(double m, double side) {
+  constexpr double kMany = 16;
+  if (m > kMany * side) return m / side + 0.5;
+  double tiles = 1, tail = 1;
+  for (double j = 1; tail > 1e-3 || j * side < m; ++j) {
+    tail = 0.5 * std::erfc((j * side + 0.5 - m) / std::sqrt(2 * m));
+    tiles += tail;
+  }
+  return tiles;
+}
 
 KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device,
                       RowCounts rows) {

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "prediction/costs.h"
-#include "serving/geforce_rate.h"
 #include "serving/handover_summary.h"
 #include "serving/layer_maps.h"
 #include "topologies/variation.h"
@@ -27,15 +26,14 @@ struct Replicas {
 /// What the kernels of an engine are unlike others' in.
 struct EngineKernels {
   bool fused_elementwise, fused_experts;  // ServingPrecision
-  bool as_geforce;                        // multiply_as_geforce
   EngineReduce small_sums;                // unless it is told to use NCCL
 };
 EngineKernels kernels_of(ServingEngine engine) {
   switch (engine) {
-    case ServingEngine::kVllm: return {false, true, false, EngineReduce::kVllm};
-    case ServingEngine::kTensorRtLlm: return {true, true, false, EngineReduce::kTensorRtLlm};
+    case ServingEngine::kVllm: return {false, true, EngineReduce::kVllm};
+    case ServingEngine::kTensorRtLlm: return {true, true, EngineReduce::kTensorRtLlm};
     // Its --split-mode tensor reduces by NCCL (docs/multi-gpu.md at 5815cb84, "With NCCL").
-    case ServingEngine::kLlamaCpp: return {false, false, true, EngineReduce::kNone};
+    case ServingEngine::kLlamaCpp: return {false, false, EngineReduce::kNone};
   }
   return {};
 }
@@ -52,7 +50,6 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   const EngineKernels engine = kernels_of(limits.engine);
   served.precision.fused_elementwise = engine.fused_elementwise;
   served.precision.fused_experts = engine.fused_experts;
-  if (engine.as_geforce) multiply_as_geforce(served.cluster);
   if (s.serving->expert_parallel) {
     served.layout.experts = ExpertSharing::kDealt;
   } else if (s.serving->divide_experts && s.model.experts > 0) {

@@ -92,9 +92,9 @@ void warn_of_llama_cpp(Scenario& s) {
   const Device& d = s.cluster.device;
   if (!asked || std::ranges::count(kOfDataCentres, d.compute_capability) == 0) return;
   s.warnings.push_back(
-      {"W038", fmt::format("llama.cpp's kernels reach less of {} than is predicted, which is as of "
-                           "GeForce cards: on A100, H100 and H200 tokens came 1.3 to 1.6 times "
-                           "slower, prompts 2 to 3 times (docs/strategies/llama-cpp.md)",
+      {"W038", fmt::format("llama.cpp's kernels reach less of the memory of {} than is predicted, "
+                           "which is as of GeForce cards: on A100, H100 and H200 tokens came 1.3 "
+                           "to 1.6 times slower (docs/strategies/llama-cpp.md)",
                            d.name)});
 }
 

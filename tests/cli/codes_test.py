@@ -220,7 +220,7 @@ CODES = [
       "workload.precision": {"matmul": "fp8"}},
      ["model.ffn_hidden is 257", "multiples of 16"]),
     ("W038", 0, ["serve", LLAMA_CPP], {"cluster": {"preset": "hgx-h100", "devices_per_node": 1}},
-     ["llama.cpp's kernels reach less of h100-sxm"]),
+     ["llama.cpp's kernels reach less of the memory of h100-sxm"]),
     ("W021", 0, ["run", TINY],
      {"cluster": {"nodes": 1, "node": {"name": "box", "device": "h100-sxm", "family": "nvswitch",
                                        "devices": 8, "pcie_bandwidth": "64 GB/s", "sockets": 1}}},

@@ -7,7 +7,6 @@
 
 #include "plan/validate.h"
 #include "serving/capacity.h"
-#include "serving/geforce_rate.h"
 #include "tests/serving/served.h"
 
 namespace plait::layer_maps_test {
@@ -44,22 +43,6 @@ TEST(LayerMaps, PageableMemoryIsSlowOverPcie) {
   const BytesPerSecond before = coherent.host.bandwidth;
   copy_pageable(coherent);
   EXPECT_EQ(coherent.host.bandwidth.value, before.value);
-}
-
-TEST(GeforceRate, IsThatOfCardsWithTheSameChip) {
-  const auto peak = [](const char* device, bool slowed) {
-    ClusterSpec spec;
-    spec.preset = "pcie-8", spec.device = find_device(device);
-    Cluster cluster = make_cluster(spec);
-    if (slowed) multiply_as_geforce(cluster);
-    return cluster.device.peak_fp16.value;
-  };
-  EXPECT_LT(peak("rtx-a6000", true), 0.51 * peak("rtx-a6000", false));
-  EXPECT_NEAR(peak("rtx-a6000", true) / peak("rtx-3090", true), 84.0 / 82, 0.1)
-      << "multiprocessors";
-  for (const char* other : {"rtx-3090", "rtx-4090", "a100-80-pcie", "h100-pcie", "t4"}) {
-    EXPECT_EQ(peak(other, true), peak(other, false)) << other;
-  }
 }
 
 // 16 GB of weights and a cache fit into 80 GB and do not into 8.
