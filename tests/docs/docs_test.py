@@ -23,11 +23,23 @@ SOURCE = Path(os.environ["PLAIT_SOURCE_DIR"])
 UPDATE = os.environ.get("PLAIT_UPDATE_DOCS") == "1"
 TIMEOUT_S = 240
 # What draws the pictures of the pages that say so, after --svg.
+LLAMA = "plait whatif scenarios/llama/llama-3.1-"
 PICTURES = {
-    "search.svg": "plait search scenarios/llama/llama-3.1-70b-64xh100.json",
-    "whatif.svg": 'plait whatif scenarios/llama/llama-3.1-8b-16xh100-hybrid.json '
-                  '-L cluster.inter_node.bandwidth="25 Gbit/s","50 Gbit/s","100 Gbit/s","200 Gbit/s","400 Gbit/s" '
-                  '-L strategy.fsdp=8,16',
+    "pictures/search.svg": "plait search scenarios/llama/llama-3.1-70b-64xh100.json",
+    "pictures/whatif.svg":
+        LLAMA + '8b-16xh100-hybrid.json '
+        '-L cluster.inter_node.bandwidth="25 Gbit/s","50 Gbit/s","100 Gbit/s","200 Gbit/s","400 Gbit/s" '
+        '-L strategy.fsdp=8,16',
+    "studies/fsdp.svg":
+        "plait whatif scenarios/studies/llama-3.1-405b-4608xgb200.json --set strategy.pp=1 --set strategy.pipeline=1f1b "
+        "--set strategy.recompute=full --set strategy.zero_stage=3 --network flow -L strategy.fsdp=9,36,72,144,576 "
+        """-L cluster='{"preset":"gb200-nvl72","nodes":64}','{"preset":"hgx-b200","nodes":576}'""",
+    "studies/bandwidth.svg":
+        LLAMA + '405b-16384xh100.json --set cluster.preset=hgx-h200 --set name=llama-3.1-405b-16384xh200 '
+        '-L cluster.inter_node.bandwidth="50 Gbit/s","100 Gbit/s","200 Gbit/s","300 Gbit/s","400 Gbit/s" '
+        '-L strategy.zero_stage=2,1',
+    "studies/oversubscription.svg":
+        LLAMA + "70b-64xh100.json -L cluster.fabric.oversubscription=1,2,4,8 -L cluster.fabric.nodes_per_pod=1,2,4",
 }
 PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", *sorted((SOURCE / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
@@ -133,11 +145,11 @@ class Docs(unittest.TestCase):
 
     def test_pictures_are_as_their_commands_draw_them(self):
         for name, command in PICTURES.items():
-            shown = SOURCE / "docs" / "pictures" / name
+            shown = SOURCE / "docs" / name
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
-                done = Shell(folder).run(f"{command} --svg {name}")
+                done = Shell(folder).run(f"{command} --svg drawn.svg")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                drawn = (Path(folder) / name).read_text(encoding="utf-8")
+                drawn = (Path(folder) / "drawn.svg").read_text(encoding="utf-8")
                 if UPDATE:
                     shown.write_text(drawn, encoding="utf-8")
                 self.assertEqual(shown.read_text(encoding="utf-8"), drawn, f"PLAIT_UPDATE_DOCS=1 draws {name} anew")
