@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -49,6 +50,23 @@ TEST(Catalogue, LargeAllReducesReachTheMeasuredBusBandwidth) {
   };
   EXPECT_NEAR(busbw(8), 476, 0.03 * 476);
   EXPECT_NEAR(busbw(64), 378, 0.06 * 378);
+}
+
+// The same chip with less power and lower clocks.
+TEST(Catalogue, NoCardOnPcieMultipliesFasterThanItsChipOnSxm) {
+  const auto seconds = [](const char* device) {
+    MatMul op;
+    op.m = op.n = op.k = 8192;
+    return CostModel{}.compute(op, find_device(device)).total().value;
+  };
+  constexpr std::array<std::array<const char*, 2>, 7> kChips = {{{"a100-40-pcie", "a100-40-sxm"},
+                                                                 {"a100-80-pcie", "a100-80-sxm"},
+                                                                 {"a800-80-pcie", "a800-80-sxm"},
+                                                                 {"h100-pcie", "h100-sxm"},
+                                                                 {"h100-nvl", "h100-sxm"},
+                                                                 {"h800-pcie", "h800-sxm"},
+                                                                 {"h200-nvl", "h200-sxm"}}};
+  for (const auto& [pcie, sxm] : kChips) EXPECT_GE(seconds(pcie), 0.998 * seconds(sxm)) << pcie;
 }
 
 TEST(Catalogue, EveryMachineHasACostForEverything) {
