@@ -1,5 +1,6 @@
 #include "costmodel/llama_cpp_products.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "costmodel/efficiency.h"
@@ -69,16 +70,18 @@ struct Tiles {
   double count, width;
 };
 
-// As few as do, and as narrow as these may be. Experts have the rows that tokens choose, whose
-// number differs from one to the other.
+/// By which kernels choose: of experts all tokens, each of which may choose the same one.
+std::int64_t most_rows(const MatMul& op) { return std::max(op.m, op.most_rows); }
+
+// As few tiles as do for the most rows, and as narrow as these may be. Experts have the rows that
+// tokens choose, whose number differs from one to the other, in tiles as wide as if one had all.
 Tiles tiles_of(const MatMul& op) {
   constexpr std::int64_t kStep = 8;
-  const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const std::int64_t along_m = up(op.m, kSide);
-  const auto width = static_cast<double>(kStep * up(up(op.m, along_m), kStep));
-  const double each = op.batch == 1 ? static_cast<double>(along_m)
-                                    : expected_tiles(static_cast<double>(op.m), width);
-  return {each * static_cast<double>(op.batch * up(op.n, kSide)), width};
+  const std::int64_t rows = most_rows(op);
+  const std::int64_t width = round_up(ceil_div(rows, ceil_div(rows, kSide)), kStep);
+  const auto m = static_cast<double>(op.m), side = static_cast<double>(width);
+  const double along_m = op.batch == 1 ? std::ceil(m / side) : expected_tiles(m, side);
+  return {along_m * static_cast<double>(op.batch * ceil_div(op.n, kSide)), side};
 }
 
 // What narrows the input is a kernel before it, which k0 has too, as it has t0.
@@ -98,11 +101,11 @@ Cost tiles_cost(const MatMul& op, const Device& device) {
 
 bool runs_as_in_llama_cpp(const MatMul& op, const Device& device) {
   return is_of_llama_cpp(op.weights) &&
-         (op.m <= kMostVectors || has_matrix_units_for_bytes(device));
+         (most_rows(op) <= kMostVectors || has_matrix_units_for_bytes(device));
 }
 
 Cost llama_cpp_product_cost(const MatMul& op, const Device& device) {
-  return op.m <= kMostVectors ? dots_cost(op, device) : tiles_cost(op, device);
+  return most_rows(op) <= kMostVectors ? dots_cost(op, device) : tiles_cost(op, device);
 }
 
 }  // namespace plait

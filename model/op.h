@@ -47,6 +47,9 @@ struct MatMul {
   std::int64_t ring_step = -1;
   /// Experts of a serving step, by an inference engine's kernel for all of them.
   bool served = false;
+  /// Rows that one matrix of the batch may have, where they are not alike: those of all tokens that
+  /// choose among experts. 0: m each.
+  std::int64_t most_rows = 0;
   /// Operands are copies that torch.autocast has made, and so is what becomes of the result: sums
   /// of gradients are those of the casts behind.
   bool autocast = false;

@@ -99,14 +99,15 @@ void deal_experts(Draft& d) {
 
 namespace {
 
-/// `met` experts with `slots` each.
-void set_slots(Draft& d, Block& block, std::int64_t met, std::int64_t slots) {
+/// `met` experts with `slots` each, of `tokens`.
+void set_slots(Draft& d, Block& block, std::int64_t met, std::int64_t slots, std::int64_t tokens) {
   bool in_slots = false;  // from the tokens' way to the experts until their way back
   for (Op& op : block.ops) {
     if (Route* route = body_of<Route>(op)) route->capacity = slots;
     if (body_of<Dispatch>(op) != nullptr) in_slots = true;
     if (body_of<Combine>(op) != nullptr) in_slots = false;
     if (!in_slots) continue;
+    if (MatMul* product = body_of<MatMul>(op)) product->most_rows = tokens;
     for (const Operand& o : op.operands) {
       Tensor& t = d.tensors[o.tensor];
       if (o.use == Use::kWrite) t.dims[0] = Dim{met}, t.dims[1] = Dim{slots};
@@ -125,7 +126,7 @@ void meet_few_experts(Draft& d, const Step& step, ExpertSharing sharing) {
   const std::int64_t ranks = dealt ? d.mesh().size_of(expert_axes(d.mesh())) : 1;
   const std::int64_t met = std::min(ceil_div(experts_met(m, tokens), ranks), m.experts / ranks);
   const std::int64_t slots = ceil_div(m.experts_per_token * tokens, met * ranks);
-  for (LayerKind& kind : d.layers) set_slots(d, kind.kept.forward, met, slots);
+  for (LayerKind& kind : d.layers) set_slots(d, kind.kept.forward, met, slots, tokens);
 }
 
 namespace {

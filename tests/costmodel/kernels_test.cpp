@@ -159,18 +159,6 @@ TEST(Gemm, FewRowsOfNarrowWeightsStreamThem) {
   EXPECT_LT(seconds(8), 1.1 * seconds(1));
 }
 
-// llama.cpp's kernels for up to 8 rows multiply bytes outside of the matrix units, 1.79 times as
-// fast as fp32: 1.07 GFLOP at 1.79 x 19.5 T take longer than 38 MB.
-TEST(Gemm, LlamaCppMultipliesFewRowsOutsideOfMatrixUnits) {
-  MatMul op = matmul(8, 8192, 8192);
-  op.weights = WeightFormat::kQ4K;
-  EXPECT_NEAR(gemm_cost(op, a100()).share[kPeakFlops].value,
-              8.0 * 8192 * 8192 / (35 * 108 * 1.41e9), 1e-6)
-      << "35 multiplications a clock of each multiprocessor";
-  op.m = 16;
-  EXPECT_LT(gemm_cost(op, a100()).total().value, 0.07e-3) << "as bytes on the matrix units";
-}
-
 /// How much longer a large product takes on multiprocessors with so much of its board's power.
 double slowed_by_power(Device device, double watts, double share) {
   const MatMul large = matmul(8192, 8192, 8192);
