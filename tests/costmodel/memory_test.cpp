@@ -272,6 +272,17 @@ TEST(Memory, WhatIsKeptBesideTensorsCountsWhereThePeakIs) {
   EXPECT_EQ(LiveMemory(plan, Role{}, {.of_tensor = {0, 0.4}}).of(0).peak, Bytes(3 << 20));
 }
 
+TEST(Memory, TheCurveHasWhatIsBesideTensorsWhereItIs) {
+  const Plan plan = plan_of_two_streams();
+  const Op* first = &plan.blocks[0].ops[0];
+  const LiveMemory memory(
+      plan, Role{}, {[&](const Op& op) { return Bytes(&op == first ? 7 << 20 : 0); }, {0, 0.5}});
+  const StageMemory m = memory.of(0, true);
+  ASSERT_EQ(m.curve.size(), 2U);
+  EXPECT_EQ(m.curve[0].beside, Bytes(7 << 20)) << "of the op";
+  EXPECT_EQ(m.curve[1].beside, Bytes(1 << 20)) << "of the second tensor, 2 MiB";
+}
+
 TEST(Memory, UnfusedAttentionHasScoresBesideItsProbabilities) {
   Attention op;
   op.batch = 2, op.heads = 3, op.seq_q = op.seq_kv = 64, op.head_dim = 16, op.fused = false;
