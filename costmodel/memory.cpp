@@ -4,8 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "costmodel/autocast_chains.h"
-#include "costmodel/eager.h"
+#include "costmodel/intermediates.h"
 #include "costmodel/nccl_tuning.h"
 #include "costmodel/scores.h"
 #include "costmodel/single_loss.h"
@@ -128,52 +127,6 @@ Bytes training_state(const Plan& plan, const StageMemory& live) {
     if (of_state && tensor.persistent) sum += t.bytes;
   }
   return sum;
-}
-
-/// What autograd keeps of an eager chain beyond the plan's tensors, until its backward pass: bytes
-/// for each byte of a tensor that stays as long, which is of that type.
-struct Intermediates {
-  double each = 0;
-  DType type = DType::kBf16;
-};
-
-// RMSNorm its fp32 input and its fp32 normalised value, as long as its statistics: a number in fp32
-// for each row; in fp32 its input is a tensor of the plan. A gated activation the activated gate,
-// as long as its output. Each projection that is run by itself its own cast of the input.
-Intermediates intermediates(const Compute& op, const Kernels& kernels) {
-  if (const auto* cast = std::get_if<Cast>(&op)) {
-    const bool narrows = size_of(cast->to) < size_of(cast->from);
-    return narrows ? Intermediates{copies_by_autocast(*cast, kernels) - 1.0, cast->to}
-                   : Intermediates{};
-  }
-  if (pass_of(op) != Pass::kForward || eager_chain(op, kernels).kernels == 0) return {};
-  if (const auto* norm = std::get_if<Norm>(&op)) {
-    const double kept = norm->dtype == DType::kFp32 ? 1 : 2;
-    const double of_row = kept * static_cast<double>(norm->width);
-    return spelled_out(*norm, kernels) ? Intermediates{of_row, DType::kFp32} : Intermediates{};
-  }
-  const auto* activation = std::get_if<Activation>(&op);
-  const bool keeps_gate = activation != nullptr && kernels.activation == Fusion::kEager;
-  return keeps_gate ? Intermediates{1, activation->dtype} : Intermediates{};
-}
-
-/// By tensor: what is kept beside what ops of eager chains write.
-std::vector<double> intermediates_by_tensor(const Plan& plan, const Kernels& kernels) {
-  std::vector<double> out(plan.tensors.size());
-  for (const Block& block : plan.blocks) {
-    for (const Op& op : block.ops) {
-      const auto* compute = std::get_if<Compute>(&op.body);
-      const auto [each, type] =
-          compute == nullptr ? Intermediates() : intermediates(*compute, kernels);
-      if (each == 0) continue;
-      const bool by_statistics = std::holds_alternative<Norm>(*compute);  // the last operand
-      for (const Operand& o : op.operands) {
-        const bool kept = o.use != Use::kRead && plan.tensors[o.tensor].dtype == type;
-        if (kept && (!by_statistics || &o == &op.operands.back())) out[o.tensor] = each;
-      }
-    }
-  }
-  return out;
 }
 
 }  // namespace

@@ -305,20 +305,37 @@ StageMemory LiveMemory::of_longer(std::size_t stage, std::int64_t microbatches) 
   return StageWalk(*this, stage, microbatches).run();
 }
 
+std::vector<Bytes> LiveMemory::beside_ops(std::size_t stage) const {
+  std::vector<Bytes> out;
+  for (const Call& call : plan_.programs.at(stage).calls) {
+    const BlockTouches& block = blocks_[call.block];
+    for (const std::int64_t bytes : block.beside) out.emplace_back(bytes);
+    if (block.beside.empty()) out.insert(out.end(), block.within.size(), Bytes());
+  }
+  return out;
+}
+
 void LiveMemory::draw(std::size_t stage, StageMemory& out) const {
   const auto ops = static_cast<std::size_t>(op_count(plan_, stage));
-  const std::vector<std::int64_t>& bytes = bytes_on(stage).own;
+  const auto& [bytes, filled] = bytes_on(stage);
   std::vector<BytesByClass> delta(ops + 1);
+  std::vector<Bytes> kept(ops + 1);  // beside tensors
   for (const Stay& s : stays(stage)) {
     const auto kind = static_cast<std::size_t>(plan_.tensors[s.tensor].kind);
     delta[static_cast<std::size_t>(s.first)][kind] += Bytes(bytes[s.tensor]);
     delta[static_cast<std::size_t>(s.last + 1)][kind] -= Bytes(bytes[s.tensor]);
+    kept[static_cast<std::size_t>(s.first)] += Bytes(filled[s.tensor] - bytes[s.tensor]);
+    kept[static_cast<std::size_t>(s.last + 1)] -= Bytes(filled[s.tensor] - bytes[s.tensor]);
   }
+  const std::vector<Bytes> of_ops = beside_ops(stage);
   BytesByClass live = {};
+  Bytes beside;
   for (std::size_t i = 0; i < ops; ++i) {
     for (std::size_t k = 0; k < live.size(); ++k) live[k] += delta[i][k];
-    if (i == 0 || delta[i] != BytesByClass{}) {
-      out.curve.push_back({static_cast<std::int64_t>(i), live});
+    beside += kept[i];
+    const Bytes now = beside + of_ops[i];
+    if (i == 0 || delta[i] != BytesByClass{} || now != out.curve.back().beside) {
+      out.curve.push_back({static_cast<std::int64_t>(i), live, now});
     }
   }
 }

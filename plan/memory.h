@@ -39,6 +39,7 @@ struct LiveTensor {
 struct MemoryPoint {
   std::int64_t op = 0;  // flat op index: the state while this op runs
   BytesByClass live;
+  Bytes beside = {};  // what is there and no tensor of the plan
 };
 
 /// What is there and no tensor of the plan.
@@ -88,6 +89,8 @@ class LiveMemory {
     std::vector<std::int64_t> own, filled;
   };
   void draw(std::size_t stage, StageMemory& out) const;
+  /// What each op of the program has beside tensors.
+  std::vector<Bytes> beside_ops(std::size_t stage) const;
   const TensorBytes& bytes_on(std::size_t stage) const;
 
   const Plan& plan_;

@@ -33,20 +33,32 @@ std::vector<MemorySample> fullest_of_runs(const std::vector<MemorySample>& sampl
     std::size_t fullest = i;
     const std::size_t first = i;
     for (; i < samples.size() && together(samples[first], samples[i]); ++i) {
-      if (sum_of(samples[i].live).value > sum_of(samples[fullest].live).value) fullest = i;
+      if (samples[i].sum() > samples[fullest].sum()) fullest = i;
     }
-    out.push_back({samples[first].time, samples[fullest].live});
+    out.push_back(samples[fullest]);
+    out.back().time = samples[first].time;
   }
   return out;
 }
-
-}  // namespace
 
 Bytes sum_of(const BytesByClass& live) {
   Bytes sum;
   for (const Bytes b : live) sum += b;
   return sum;
 }
+
+/// Overheads less those that stand beside tensors or ops: what is always there.
+Bytes always_there(const RankMemory& memory) {
+  const auto filled = [](const MemoryPoint& p) { return sum_of(p.live) + p.beside; };
+  const auto fullest = std::ranges::max_element(memory.curve, {}, filled);
+  Bytes out;
+  for (const MemoryItem& item : memory.overheads) out += item.bytes;
+  return fullest == memory.curve.end() ? out : out - fullest->beside;
+}
+
+}  // namespace
+
+Bytes MemorySample::sum() const { return sum_of(live) + overheads; }
 
 std::optional<RankMemory> memory_of_rank(const Plan& plan, const StageUse& use, const Track& track,
                                          const std::vector<std::string>& devices) {
@@ -61,11 +73,15 @@ std::optional<RankMemory> memory_of_rank(const Plan& plan, const StageUse& use, 
   return RankMemory{role->curve, role->overheads};
 }
 
-std::vector<MemorySample> memory_over_time(const std::vector<MemoryPoint>& curve, const Plan& plan,
+std::vector<MemorySample> memory_over_time(const RankMemory& memory, const Plan& plan,
                                            const Track& track, SimTime end) {
+  const std::vector<MemoryPoint>& curve = memory.curve;
   const std::vector<SimTime> times = times_of(curve, plan, track, end);
+  const Bytes always = always_there(memory);
   std::vector<MemorySample> all;
-  for (std::size_t i = 0; i < curve.size(); ++i) all.push_back({times[i], curve[i].live});
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    all.push_back({times[i], curve[i].live, std::max(Bytes(), always + curve[i].beside)});
+  }
   return fullest_of_runs(all, [](const auto& a, const auto& b) { return a.time == b.time; });
 }
 

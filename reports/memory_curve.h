@@ -15,11 +15,11 @@ namespace plait {
 struct MemorySample {
   SimTime time = 0;
   BytesByClass live;
+  Bytes overheads;
+  Bytes sum() const;
 };
 
-Bytes sum_of(const BytesByClass& live);
-
-/// A rank's live tensors (StageMemory::curve) and what comes on top.
+/// A rank's live tensors (StageMemory::curve) and what comes on top of the fullest of it.
 struct RankMemory {
   const std::vector<MemoryPoint>& curve;
   const std::vector<MemoryItem>& overheads;
@@ -29,9 +29,10 @@ struct RankMemory {
 std::optional<RankMemory> memory_of_rank(const Plan& plan, const StageUse& use, const Track& track,
                                          const std::vector<std::string>& devices);
 
-/// `curve` (StageMemory::curve) as `track` runs; `end` is the time of what no op comes after. Of
-/// several points at one time only the fullest: a peak must not get lost.
-std::vector<MemorySample> memory_over_time(const std::vector<MemoryPoint>& curve, const Plan& plan,
+/// `memory` as `track` runs; `end` is the time of what no op comes after. Of several points at one
+/// time only the fullest: a peak must not get lost. Overheads that stand beside tensors or ops come
+/// and go with these, so that the fullest sample is the reported peak; all others are always there.
+std::vector<MemorySample> memory_over_time(const RankMemory& memory, const Plan& plan,
                                            const Track& track, SimTime end);
 
 /// The same in at most about `most` samples: time is cut into equal slots, of each the fullest.

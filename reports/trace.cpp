@@ -177,10 +177,8 @@ void write_memory(EventWriter& out, const TraceInputs& in, const Track& track) {
   const StageUse& use = in.memory[static_cast<std::size_t>(track.stage)];
   const std::optional<RankMemory> memory = memory_of_rank(in.plan, use, track, in.devices);
   if (!memory) return;
-  std::int64_t overheads = 0;
-  for (const MemoryItem& item : memory->overheads) overheads += item.bytes.value;
   for (const MemorySample& sample :
-       memory_over_time(memory->curve, in.plan, track, in.timeline.step_time)) {
+       memory_over_time(*memory, in.plan, track, in.timeline.step_time)) {
     std::string series;
     for (int c = 0; c < kTensorClasses; ++c) {
       series += fmt::format(R"("{}":{},)", name_of(static_cast<TensorClass>(c)),
@@ -188,7 +186,8 @@ void write_memory(EventWriter& out, const TraceInputs& in, const Track& track) {
     }
     out.event(fmt::format(
         R"j({{"ph":"C","name":"device memory (bytes)","pid":{},"ts":{},"args":{{{}"overheads":{}}}}})j",
-        track.rank, microseconds(sample.time / kPicosecondsPerNanosecond), series, overheads));
+        track.rank, microseconds(sample.time / kPicosecondsPerNanosecond), series,
+        sample.overheads.value));
   }
 }
 

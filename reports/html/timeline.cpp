@@ -101,10 +101,10 @@ std::string track_json(const TimelineInputs& in, const Track& track) {
 std::string memory_of_track(const TimelineInputs& in, const Track& track,
                             const RankMemory& memory) {
   const std::vector<MemorySample> samples =
-      thinned(memory_over_time(memory.curve, in.plan, track, in.timeline.step_time), kMostSamples);
+      thinned(memory_over_time(memory, in.plan, track, in.timeline.step_time), kMostSamples);
   std::vector<SimTime> times;
   for (const MemorySample& s : samples) times.push_back(ns(s.time));
-  std::vector<JsonMember> classes, overheads;
+  std::vector<JsonMember> classes;
   for (std::size_t c = 0; c < kTensorClasses; ++c) {
     std::vector<std::int64_t> bytes;
     for (const MemorySample& s : samples) bytes.push_back(s.live[c].value);
@@ -113,11 +113,10 @@ std::string memory_of_track(const TimelineInputs& in, const Track& track,
     classes.push_back({std::string(name_of(static_cast<TensorClass>(c))),
                        fmt::format("[{}]", fmt::join(bytes, ","))});
   }
-  for (const MemoryItem& item : memory.overheads) {
-    overheads.push_back({item.name, fmt::format("{}", item.bytes.value)});
-  }
+  std::vector<std::int64_t> overheads;
+  for (const MemorySample& s : samples) overheads.push_back(s.overheads.value);
   std::vector<JsonMember> out = names_of(in, track);
-  out.push_back({"overhead_bytes", json_object(overheads, false)});
+  out.push_back({"overhead_bytes", fmt::format("[{}]", fmt::join(overheads, ","))});
   out.push_back({"times_ns", fmt::format("[{}]", fmt::join(times, ","))});
   out.push_back({"bytes", json_object(classes, false)});
   return json_object(out, false);

@@ -272,6 +272,17 @@ TEST(Memory, WhatIsKeptBesideTensorsCountsWhereThePeakIs) {
   EXPECT_EQ(LiveMemory(plan, Role{}, {.of_tensor = {0, 0.4}}).of(0).peak, Bytes(3 << 20));
 }
 
+TEST(Memory, TheCurveHasWhatIsBesideTensorsWhereItIs) {
+  const Plan plan = plan_of_two_streams();
+  const Op* first = &plan.blocks[0].ops[0];
+  const LiveMemory memory(
+      plan, Role{}, {[&](const Op& op) { return Bytes(&op == first ? 7 << 20 : 0); }, {0, 0.5}});
+  const StageMemory m = memory.of(0, true);
+  ASSERT_EQ(m.curve.size(), 2U);
+  EXPECT_EQ(m.curve[0].beside, Bytes(7 << 20)) << "of the op";
+  EXPECT_EQ(m.curve[1].beside, Bytes(1 << 20)) << "of the second tensor, 2 MiB";
+}
+
 TEST(Memory, UnfusedAttentionHasScoresBesideItsProbabilities) {
   Attention op;
   op.batch = 2, op.heads = 3, op.seq_q = op.seq_kv = 64, op.head_dim = 16, op.fused = false;
@@ -297,35 +308,18 @@ TEST(Memory, WhereMemoryIsShortStreamsGiveBackWhatTheyDoNotUse) {
     EXPECT_NE(i.name, "stream_pools");
 }
 
-TEST(Memory, EagerNormsKeepIntermediatesAsLongAsTheirStatistics) {
-  Plan plan = plan_with(Norm{Pass::kForward, NormKind::kRmsNorm, 100, 64}, 1);
+TEST(Memory, IntermediatesCountForEachMemberThatIsLive) {
+  const Activation silu{Pass::kForward, ActivationKind::kSilu, true, 100, 64};
+  Plan plan = plan_with(silu, 1);
   plan.tensors.resize(2);
-  plan.tensors[0].dtype = DType::kBf16, plan.tensors[1].dtype = DType::kFp32;
-  plan.blocks[0].ops[0].operands = {{0, Use::kWrite}, {1, Use::kWrite}};
+  plan.blocks[0].ops[0].operands = {{0, Use::kRead}, {1, Use::kWrite}};
+  const Bytes input(3 * 100 * 2 * 64 * 2);  // of three microbatches
   StageMemory at = live(kGiB);
-  at.at_peak = {{0, 1, Bytes(100 * 64 * 2)},  // what another op reads
-                {1, 3, Bytes(3 * 100 * 4)}};  // of three microbatches
+  at.at_peak = {{0, 3, input}};
   Kernels eager;
-  eager.norm = Fusion::kEager;
+  eager.activation = Fusion::kEager;
   const auto items = StageOverheads(plan, cluster_of("dgx-a100", 1), {}, eager).of(0, at);
-  EXPECT_EQ(item(items, "eager_intermediates"), Bytes(3 * 100 * 64 * (4 + 4))) << "two in fp32";
-}
-
-TEST(Memory, AnActivationOfOneFunctionKeepsItsInputAlone) {
-  Plan plan = plan_with(Activation{Pass::kForward, ActivationKind::kSilu, true, 100, 64}, 1);
-  plan.tensors.resize(1);
-  plan.tensors[0].dtype = DType::kBf16;
-  plan.blocks[0].ops[0].operands = {{0, Use::kWrite}};
-  StageMemory at = live(kGiB);
-  at.at_peak = {{0, 1, Bytes(100 * 64 * 2)}};
-  const auto kept = [&](Fusion activation) {
-    Kernels kernels;
-    kernels.activation = activation;
-    const auto items = StageOverheads(plan, cluster_of("dgx-a100", 1), {}, kernels).of(0, at);
-    return std::ranges::count(items, "eager_intermediates", &MemoryItem::name);
-  };
-  EXPECT_EQ(kept(Fusion::kEager), 1) << "the activated gate";
-  EXPECT_EQ(kept(Fusion::kFunction), 0);
+  EXPECT_EQ(item(items, "eager_intermediates"), Bytes(input.value / 2)) << "the activated gate";
 }
 
 TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {

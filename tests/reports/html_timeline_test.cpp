@@ -67,7 +67,7 @@ TEST(PageTimeline, TheFirstAndTheFullestStageAreAlwaysShown) {
 std::vector<MemorySample> saw_tooth(std::size_t samples) {
   std::vector<MemorySample> out;
   for (std::size_t i = 0; i < samples; ++i) {
-    MemorySample s{static_cast<SimTime>(10 * i), {}};
+    MemorySample s{static_cast<SimTime>(10 * i), {}, {}};
     s.live[0] = Bytes(i == samples / 2 ? 1000 : static_cast<std::int64_t>(i % 7));
     out.push_back(s);
   }
@@ -79,7 +79,7 @@ TEST(MemoryCurve, ThinningKeepsThePeakAndTheOrder) {
   EXPECT_LE(few.size(), 101U);
   std::int64_t peak = 0;
   for (std::size_t i = 0; i < few.size(); ++i) {
-    peak = std::max(peak, sum_of(few[i].live).value);
+    peak = std::max(peak, few[i].sum().value);
     if (i > 0) {
       EXPECT_LT(few[i - 1].time, few[i].time);
     }

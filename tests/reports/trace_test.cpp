@@ -133,6 +133,16 @@ TEST(Trace, MemoryStepsWithTheComputeOps) {
   EXPECT_EQ(ns(counters[1]["ts"]), 3000);  // no compute op follows the second point
 }
 
+TEST(Trace, OverheadsBesideOpsComeAndGoAndTheFullestSampleHasAll) {
+  MadeUp m;
+  m.memory[0].live.curve[0].beside = Bytes(120);  // 300 + 120, and 600 + 40
+  m.memory[0].live.curve[1].beside = Bytes(40);
+  const std::vector<Event> counters = events(trace_of(m), "C");
+  ASSERT_EQ(counters.size(), 2U);
+  EXPECT_EQ(counters[0]["args"]["overheads"], 150 - 40 + 120);
+  EXPECT_EQ(counters[1]["args"]["overheads"], 150);
+}
+
 TEST(Trace, OfManyTracksOfAStageTheSlowestIsShown) {
   MadeUp m;
   Track slow = m.timeline.tracks[0];

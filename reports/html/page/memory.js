@@ -1,8 +1,8 @@
 // Memory of a rank over the step, in stacked classes, and what stands in it at its fullest.
 
 function memoryLayers(rank) {
-  const overheads = Object.values(rank.overhead_bytes).reduce((a, b) => a + b, 0);
-  const layers = overheads > 0 ? [{name: 'overheads', bytes: rank.times_ns.map(() => overheads)}] : [];
+  const bytes = rank.overhead_bytes;
+  const layers = bytes.some(b => b > 0) ? [{name: 'overheads', bytes}] : [];
   for (const [name, bytes] of Object.entries(rank.bytes)) layers.push({name, bytes});
   let base = rank.times_ns.map(() => 0);
   for (const layer of layers) {
