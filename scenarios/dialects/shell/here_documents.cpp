@@ -25,6 +25,7 @@ struct Opening {
   std::string file;  // "": it is text
   std::string mark;
   bool indented = false;  // <<-: tabs may stand in front of the mark
+  bool expands = true;    // no quotes around that
 };
 
 /// A command whose input is text, and not commands.
@@ -40,16 +41,18 @@ std::optional<Opening> opening_of(std::string_view line) {
   const bool indented = line.substr(at + 2).starts_with('-');
   const std::string mark = word_at(line, at + (indented ? 3 : 2));
   if (mark.empty()) return std::nullopt;
+  const std::size_t quote = line.find_first_not_of(" \t-", at + 2);
+  const bool expands = line[quote] != '\'' && line[quote] != '"' && line[quote] != '\\';
   const std::size_t into = line.find('>'), tee = line.find("tee ");
   const bool writes = into != std::string_view::npos;
   if (writes || tee != std::string_view::npos) {
     const std::size_t behind = writes ? line.find_first_not_of('>', into) : tee + 4;
-    return Opening{word_at(line, std::min(behind, line.size())), mark, indented};
+    return Opening{word_at(line, std::min(behind, line.size())), mark, indented, expands};
   }
   const std::string_view before = line.substr(0, at);
   const bool feeds = line.substr(at).find('|') != std::string_view::npos;  // another command
   if (feeds || !takes_text(before.substr(before.find_last_of(";&{") + 1))) return std::nullopt;
-  return Opening{"", mark, indented};
+  return Opening{"", mark, indented, expands};
 }
 
 /// "key: value", "- item", or a comment; one key at least.
@@ -86,7 +89,7 @@ std::vector<HereDocument> documents_of(const std::string& script) {
     ++number;
     if (!open) {
       open = opening_of(line);
-      if (open) document = {open->file, number + 1, ""};
+      if (open) document = {open->file, number + 1, "", open->expands};
     } else if (trimmed(line, open->indented ? "\t\r" : "\r") == open->mark) {
       if (document.file.empty() || is_settings(document)) out.push_back(std::move(document));
       open.reset();

@@ -11,6 +11,7 @@ struct HereDocument {
   std::string file;      // as it stands there, without quotes: config.yaml, $CONFIG
   int first = 0;         // its first line
   std::string contents;  // lines, each with its end
+  bool expands = false;  // variables in it are the script's: no quotes around the mark
 };
 
 /// Those that are settings, by what the file is called (.json, .yaml, .yml, .toml) or holds (it

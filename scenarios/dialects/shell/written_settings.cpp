@@ -1,15 +1,47 @@
 #include "scenarios/dialects/shell/written_settings.h"
 
-#include <algorithm>
+#include <map>
 
 #include "core/error.h"
+#include "scenarios/dialects/shell/shell_cursor.h"
 
 namespace plait {
 namespace {
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// With the script's variables filled in.
+/// Behind $NAME or ${NAME...}, which begins at `at`; `at` where none does.
+std::size_t end_of_variable(std::string_view text, std::size_t at) {
+  std::size_t end = at + 1;
+  if (text.substr(end).starts_with('{')) {
+    end = text.find('}', end);
+    return end == std::string_view::npos ? at : end + 1;
+  }
+  while (end < text.size() && is_shell_name(text[end])) ++end;
+  return end == at + 1 ? at : end;
+}
+
+/// $NAME and ${NAME...}, each with what it stands for.
+std::string expanded(const std::string& script, const std::string& contents) {
+  std::string out;
+  std::map<std::string, std::string> known;
+  for (std::size_t at = 0; at < contents.size();) {
+    const std::size_t end = contents[at] == '$' ? end_of_variable(contents, at) : at;
+    if (end == at) {
+      out += contents[at++];
+      continue;
+    }
+    const std::string word = contents.substr(at, end - at);
+    const auto [found, is_new] = known.try_emplace(word);
+    if (is_new) found->second = filled_in(script, word);
+    out += found->second;
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string filled_in(const std::string& script, const std::string& word) {
   if (word.find('$') == std::string::npos) return word;
   try {
@@ -20,8 +52,6 @@ std::string filled_in(const std::string& script, const std::string& word) {
   }
 }
 
-}  // namespace
-
 std::optional<HereDocument> written_as(const std::string& script, std::string_view named) {
   std::optional<HereDocument> out;
   if (named.empty()) return out;
@@ -29,6 +59,7 @@ std::optional<HereDocument> written_as(const std::string& script, std::string_vi
     const std::string name = filled_in(script, document.file);
     if (file_name(name) == file_name(named)) out = std::move(document);
   }
+  if (out && out->expands) out->contents = expanded(script, out->contents);
   return out;
 }
 
