@@ -38,6 +38,15 @@ bool has_its_words(const std::string& name, const std::string& slip) {
   return true;
 }
 
+/// Of a value that only a shell could fill in.
+std::string cure_of_unknown(const std::string& value) {
+  const bool is_argument =
+      value.size() > 1 && value[0] == '$' && value[1] >= '0' && value[1] <= '9';
+  return is_argument ? "write the value there, or say in a line before what a caller would: set -- "
+                       "VALUE ..."
+                     : "write the value where the file has a shell variable";
+}
+
 bool same_values(const std::vector<ShellWord>& a, const std::vector<ShellWord>& b) {
   return std::ranges::equal(a, b, {}, &ShellWord::text, &ShellWord::text);
 }
@@ -121,11 +130,11 @@ int Arguments::line(std::string_view name) {
 void Arguments::malformed(const Option& option, const std::string& expected) const {
   const bool unknown = !option.values.empty() && option.values.front().unknown;
   const std::string value = option.values.empty() ? "no value" : option.values.front().text;
+  const std::string cure = unknown ? cure_of_unknown(value) : "correct the value";
   throw InputError(
       {"D003",
        fmt::format("{} has {}", option.name, option.values.empty() ? value : "\"" + value + "\""),
-       at(option), expected,
-       unknown ? "write the value where the file has a shell variable" : "correct the value"});
+       at(option), expected, cure});
 }
 
 void Arguments::malformed(std::string_view name, const std::string& expected) {

@@ -10,12 +10,19 @@
 // (torch/distributed/fsdp/_runtime_utils.py), FSDP2 in foreach_reduce, as orig_dtype
 // (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).
 
+#include <optional>
+#include <string>
+
 #include "scenarios/dialects/export_draft.h"
 
 namespace plait::accelerate {
 
 void write(ExportDraft& draft);
-/// Also reads FSDP1's sharding strategies.
+/// Where the file is: the text itself, or what a script writes (cat > fsdp.yaml <<EOF) and starts
+/// `accelerate launch` with, on the same lines; nothing: neither.
+std::optional<std::string> config_in(const std::string& text);
+
+/// Also reads FSDP1's sharding strategies. Of a script its command's options count too.
 Imported read(const std::string& text, const std::string& file);
 
 }  // namespace plait::accelerate

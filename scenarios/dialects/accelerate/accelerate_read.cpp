@@ -9,8 +9,8 @@
 #include "core/json.h"
 #include "core/spelling.h"
 #include "scenarios/dialects/accelerate/accelerate.h"
+#include "scenarios/dialects/accelerate/accelerate_script.h"
 #include "scenarios/dialects/deepspeed/deepspeed.h"
-#include "scenarios/dialects/yaml_map.h"
 
 namespace plait::accelerate {
 namespace {
@@ -30,7 +30,7 @@ const std::vector<std::string> kShardings = {"FULL_SHARD",
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : file_(file), entries_(read_yaml_map(text, file)) {}
+      : file_(file), entries_(entries_of(text, file)) {}
 
   Imported read() {
     // utils/dataclasses.py, DistributedType: other devices than GPUs are the same here.

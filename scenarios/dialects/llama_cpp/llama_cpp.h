@@ -7,14 +7,17 @@
 // of 2026, before which -1 and less say so (pull request 18266, December 2025).
 
 #include "scenarios/dialects/export_draft.h"
+#include "scenarios/dialects/shell/program_words.h"
 
 namespace plait::llama_cpp {
 
 void write(ExportDraft& draft);
 Imported read(const std::string& text, const std::string& file);
 
-/// A program of llama.cpp is what `text` starts.
-bool starts(std::string_view text);
+/// Its programs and images.
+StartedProgram started();
+/// One of them stands in the text, which has no comments.
+bool is_named_in(std::string_view commands);
 
 /// What is served. Throws InputError D009 where the scenario trains, or deals layers as Accelerate
 /// does, which copies weights to the device whenever a layer runs; `program` says who cannot.

@@ -12,6 +12,7 @@
 #include "scenarios/dialects/llama_cpp/llama_cpp_overrides.h"
 #include "scenarios/dialects/llama_cpp/llama_cpp_weights.h"
 #include "scenarios/dialects/manifest.h"
+#include "scenarios/dialects/shell/here_documents.h"
 #include "scenarios/dialects/shell/program_words.h"
 #include "scenarios/dialects/shell/script_variables.h"
 
@@ -58,6 +59,10 @@ std::string_view program_in(std::string_view text) {
   return image == std::end(kImages) ? std::string_view() : image->program;
 }
 
+bool is_program(const ShellWord& word, std::string_view program) {
+  return word.text == program || word.text.ends_with("/" + std::string(program));
+}
+
 bool is_image(const ShellWord& word) {
   return std::ranges::any_of(
       kImages, [&](const Image& i) { return word.text.find(i.name) != std::string::npos; });
@@ -68,9 +73,7 @@ std::vector<ShellWord> words_of(const std::string& text, std::string_view progra
                                 const std::string& file, Warnings& warnings) {
   std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
   const auto by_image = [](const ShellWord& w, const ShellWord&) { return is_image(w); };
-  const auto by_name = [&](const ShellWord& w, const ShellWord&) {
-    return w.text == program || w.text.ends_with("/" + std::string(program));
-  };
+  const auto by_name = [&](const ShellWord& w, const ShellWord&) { return is_program(w, program); };
   const StartedProgram started = {"llama.cpp", {by_image, by_name}};
   if (!is_manifest(text)) return words_behind_program(std::move(words), started, file);
   words = words_of_container(std::move(words), text, started, file);
@@ -352,10 +355,18 @@ class Reader {
 
 }  // namespace
 
-bool starts(std::string_view text) { return !program_in(text).empty(); }
+StartedProgram started() {
+  const auto by_image = [](const ShellWord& w, const ShellWord&) { return is_image(w); };
+  const auto by_name = [](const ShellWord& w, const ShellWord&) {
+    return std::ranges::any_of(kPrograms, [&](std::string_view p) { return is_program(w, p); });
+  };
+  return {"llama.cpp", {by_image, by_name}};
+}
+
+bool is_named_in(std::string_view commands) { return !program_in(commands).empty(); }
 
 Imported read(const std::string& text, const std::string& file) {
-  const std::string_view program = program_in(text);
+  const std::string_view program = program_in(commands_of(text));
   Imported out;
   std::vector<ShellWord> words = with_names(words_of(text, program, file, out.warnings), kAliases);
   words = program == kBenchmark

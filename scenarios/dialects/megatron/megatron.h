@@ -2,13 +2,18 @@
 // Megatron-LM's command line. Names, defaults and checks: megatron/training/arguments.py of
 // github.com/NVIDIA/Megatron-LM at commit 000c4ac24f61159c138b0975def722c65245983c.
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/warning.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/export_draft.h"
 
 namespace plait::megatron {
+
+/// The words with options of forks by the names that Megatron-LM has for them.
+std::vector<ShellWord> with_names_of_forks(std::vector<ShellWord> words);
 
 /// Arguments that are a field of the scenario under another name.
 struct Same {
@@ -41,8 +46,11 @@ inline constexpr Bytes kWholeBucket{1'000'000'000'000};
 struct Fork {
   bool deepspeed = false, flash_attention = false;
   std::int64_t zero_stage = 0;
+  /// What the file of --deepspeed_config says beside the stage, where the script writes that file.
+  std::vector<Given> written = {};
 };
-Fork fork_of(Arguments& arguments, Warnings& warnings);
+Fork fork_of(Arguments& arguments, const std::string& script, const std::string& file,
+             Warnings& warnings);
 std::string framework_of(const Fork& fork);
 
 /// Attention's heads: their sizes and groups, latents, norms; `rms`: the model's norms are RMSNorm.
@@ -61,6 +69,9 @@ bool has_pattern(const Model& model);
 std::int64_t layers_of_pattern(Arguments& arguments);
 void write_hybrid(ExportDraft& draft);
 void read_hybrid(Arguments& arguments, Imported& out, std::int64_t layers, std::int64_t hidden);
+
+/// Layers that have a gated delta net where others have attention; false: there are none.
+bool read_delta_nets(Arguments& arguments, Imported& out, std::int64_t layers);
 
 /// Attention over the ranks of a sequence; `cp` of them.
 void write_context(ExportDraft& draft);
@@ -117,9 +128,15 @@ struct ArgumentTypes {
   std::string weights;
   std::int64_t bytes_reduced = 4;
 };
+/// What the script lets Transformer Engine's attention run on: NVTE_FLASH_ATTN, NVTE_FUSED_ATTN.
+struct AllowedKernels {
+  bool flash = true, fused = true;
+};
+AllowedKernels allowed_kernels(const std::string& script);
 /// Which kernels attention has. Throws InputError D009 for context parallelism where none has it.
 void write_attention(ExportDraft& draft);
-void read_attention(Arguments& arguments, Imported& out, const Fork& fork);
+void read_attention(Arguments& arguments, Imported& out, const Fork& fork,
+                    const AllowedKernels& allowed);
 /// Layers are Megatron-LM's own code, not Transformer Engine's.
 bool has_own_layers(Arguments& arguments, const Fork& fork);
 

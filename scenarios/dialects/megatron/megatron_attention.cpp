@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "plan/refusal.h"
 #include "scenarios/ampere.h"
 #include "scenarios/dialects/megatron/megatron.h"
+#include "scenarios/dialects/shell/written_settings.h"
 
 namespace plait::megatron {
 namespace {
@@ -89,9 +92,27 @@ void write_attention(ExportDraft& d) {
   if (fused || own_softmax) d.say({"kernels.softmax"});
 }
 
-void read_attention(Arguments& args, Imported& out, const Fork& fork) {
-  const auto backend =
-      args.one_of(kAttentionBackend, {"flash", "fused", "unfused", "local", "auto"});
+namespace {
+
+/// What is allowed decides where the option leaves it open: it sets these variables itself
+/// (megatron/training/arguments.py of 2025, validate_args; transformer_config.py, AttnBackend).
+std::optional<std::string> backend_of(Arguments& args, const AllowedKernels& allowed) {
+  const auto named = args.one_of(kAttentionBackend, {"flash", "fused", "unfused", "local", "auto"});
+  if (named && *named != "auto") return named;
+  if (allowed.flash && allowed.fused) return named;
+  return allowed.flash ? "flash" : allowed.fused ? "fused" : "unfused";
+}
+
+}  // namespace
+
+AllowedKernels allowed_kernels(const std::string& script) {
+  const auto is_off = [&](const char* name) { return filled_in(script, name) == "0"; };
+  return {!is_off("$NVTE_FLASH_ATTN"), !is_off("$NVTE_FUSED_ATTN")};
+}
+
+void read_attention(Arguments& args, Imported& out, const Fork& fork,
+                    const AllowedKernels& allowed) {
+  const auto backend = backend_of(args, allowed);
   const bool own = !fork.deepspeed && has_own_layers(args, fork);
   const bool slow = backend == "unfused" || backend == "local" ||
                     (fork.deepspeed && !fork.flash_attention) || (own && !fuses_own(args, out));

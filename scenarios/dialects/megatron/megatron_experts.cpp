@@ -41,6 +41,9 @@ constexpr Same kMixtureSizes[] = {
     {"--moe-router-topk", "model.experts_per_token"},
     {"--moe-ffn-hidden-size", "model.expert_ffn_hidden"},
 };
+constexpr const char *kSharedGate = "--moe-shared-expert-gate",
+                     *kSharedExperts = "--n-shared-experts",  // MindSpeed-LLM's, as is
+                         *kFirstDense = "--first-k-dense-replace";
 constexpr Same kSharedSize = {"--moe-shared-expert-intermediate-size", "model.shared_ffn_hidden"};
 
 /// Which layers have experts: all from one on, each so-many-th.
@@ -199,14 +202,30 @@ void write_exchange(ExportDraft& d) {
 
 LayersOfExperts read_layers(Arguments& args, std::int64_t layers) {
   const auto text = args.text(kLayerFrequency);
-  if (!text) return {};
-  if (text->find('[') == std::string::npos) return {0, args.integer(kLayerFrequency).value_or(1)};
+  // MindSpeed-LLM's first layers without experts, and behind them each whose number, from 0, is a
+  // multiple (mindspeed_llm/core/transformer/transformer_block.py).
+  const std::int64_t dense = args.integer(kFirstDense, 0).value_or(0);
+  if (!text) return {dense, 1};
+  if (text->find('[') == std::string::npos) {
+    const std::int64_t every = args.integer(kLayerFrequency).value_or(1);
+    return {(dense + every - 1) / every * every, every};
+  }
   const auto list = LayerList(*text).read();
   const bool of_all = list && (layers == 0 || std::ssize(*list) == layers);
   const auto rule = of_all ? rule_of(*list) : std::nullopt;
   if (!rule)
     args.unsupported(kLayerFrequency, "a list that is not one of all layers, or has no rule");
   return *rule;
+}
+
+/// Experts that see every token: their width, or how many of `width` each.
+void read_shared(Arguments& args, Imported& out, std::int64_t width) {
+  const auto size = args.integer(kSharedSize.argument, 0), count = args.integer(kSharedExperts, 0);
+  const std::string_view by = size || !count ? kSharedSize.argument : kSharedExperts;
+  const std::int64_t shared = size.value_or(count.value_or(0) * width);
+  out.give(std::string(kSharedSize.path), std::to_string(shared), args.line(by));
+  out.give("model.shared_expert_gate", json_bool(args.flag(kSharedGate) && shared > 0),
+           args.line(kSharedGate));
 }
 
 void read_ranks(Arguments& args, Imported& out, const Ranks& of) {
@@ -326,8 +345,7 @@ void read_experts(Arguments& args, Imported& out, const Ranks& of, std::int64_t 
     const std::int64_t value = args.integer(argument).value_or(defaults[i]);
     out.give(std::string(kMixtureSizes[i].path), std::to_string(value), args.line(argument));
   }
-  const std::int64_t shared = args.integer(kSharedSize.argument, 0).value_or(0);
-  out.give(std::string(kSharedSize.path), std::to_string(shared), args.line(kSharedSize.argument));
+  read_shared(args, out, args.integer(kMixtureSizes[2].argument).value_or(ffn_hidden));
   const LayersOfExperts rule = read_layers(args, layers);
   out.give("model.first_dense_layers", std::to_string(rule.first), args.line(kLayerFrequency));
   out.give("model.moe_every", std::to_string(rule.every), args.line(kLayerFrequency));

@@ -15,7 +15,8 @@ constexpr const char *kHeadSize = "--kv-channels", *kGrouped = "--group-query-at
                      *kTurned = "--rotary-percent", *kLatents = "--multi-latent-attention",
                      *kQueryRank = "--q-lora-rank", *kKeyRank = "--kv-lora-rank",
                      *kPlainPart = "--qk-head-dim", *kPlacedPart = "--qk-pos-emb-head-dim",
-                     *kValueSize = "--v-head-dim";
+                     *kValueSize = "--v-head-dim", *kGate = "--attention-output-gate",
+                     *kKeyHeads = "--num-key-value-heads";  // Megatron-DeepSpeed's
 
 void write_latents(ExportDraft& d) {
   const Model& m = d.scenario.model;
@@ -66,6 +67,8 @@ class Heads {
     const std::int64_t groups = args_.integer(kGroups).value_or(1);
     const double part = args_.number(kTurned).value_or(1);
     const bool norms = args_.flag(kHeadNorms);
+    const auto key_heads = args_.integer(kKeyHeads);
+    out_.give("model.attention_gate", json_bool(args_.flag(kGate)), args_.line(kGate));
     const Latents latents{.queries = args_.integer(kQueryRank).value_or(0),
                           .keys = args_.integer(kKeyRank).value_or(32),
                           .plain = args_.integer(kPlainPart).value_or(128),
@@ -78,7 +81,9 @@ class Heads {
           "what Megatron-LM does");
     }
     if (size) give(kHeadSize, "model.head_dim", *size);
-    give(kGroups, "model.kv_heads", args_.flag(kGrouped) ? groups : heads_);
+    const bool grouped = args_.flag(kGrouped) || !key_heads;
+    give(grouped ? kGroups : kKeyHeads, "model.kv_heads",
+         args_.flag(kGrouped) ? groups : key_heads.value_or(heads_));
     const std::int64_t columns = turned(part, size.value_or(usual_));
     give(kTurned, "model.rope_head_dim", part < 1 ? columns : 0);
     give(kKeyRank, "model.kv_lora_rank", 0);

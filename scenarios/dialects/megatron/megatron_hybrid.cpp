@@ -156,6 +156,7 @@ void write_hybrid(ExportDraft& d) {
 }
 
 void read_hybrid(Arguments& args, Imported& out, std::int64_t layers, std::int64_t hidden) {
+  if (read_delta_nets(args, out, layers)) return;
   const std::optional<std::string> pattern = read_pattern(args, out);
   const double attention = args.number(kAttentionRatio).value_or(0);
   const double mlps = args.number(kMlpRatio).value_or(0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/spelling.h"
 #include "core/units.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/launched_machine.h"
@@ -23,11 +24,11 @@ class Reading {
       : text_(text),
         file_(file),
         words_(words_of_program(shell_words(text, file, &out_.warnings), program(), file)),
-        args_(words_, file) {}
+        args_(with_names_of_forks(words_), file) {}
 
   Imported read() {
     refuse_other_models();
-    fork_ = fork_of(args_, out_.warnings);
+    fork_ = fork_of(args_, text_, file_, out_.warnings);
     const bool has_model = args_.flag("--num-layers") || args_.flag("--hidden-size");
     axes();
     offload();
@@ -139,7 +140,9 @@ class Reading {
     mlp();
     positions();
     vocabulary();
-    const bool rms = args_.one_of("--normalization", {"LayerNorm", "RMSNorm"}) == "RMSNorm";
+    const auto norm =  // in small letters: Megatron-DeepSpeed's
+        args_.one_of("--normalization", {"LayerNorm", "RMSNorm", "layernorm", "rmsnorm"});
+    const bool rms = lower_case(norm.value_or("")) == "rmsnorm";
     give("--normalization", "model.norm", rms ? R"("rmsnorm")" : R"("layernorm")");
     give("--untie-embeddings-and-output-weights", "model.tied_embeddings",
          json_bool(!args_.flag("--untie-embeddings-and-output-weights")));
@@ -279,7 +282,7 @@ class Reading {
           "--reset-attention-mask is read as attention within documents, though Transformer Engine "
           "takes no notice of that mask (Megatron-LM issue 2357)");
     }
-    read_attention(args_, out_, fork_);
+    read_attention(args_, out_, fork_, allowed_kernels(text_));
     give("--clip-grad", "workload.gradient_clipping",
          json_bool(args_.number("--clip-grad").value_or(1.0) > 0));
   }

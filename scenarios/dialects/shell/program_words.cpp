@@ -106,6 +106,10 @@ std::optional<ShellWord> take_program(std::vector<ShellWord>& words, const Start
 
 }  // namespace
 
+bool starts_program(const std::vector<ShellWord>& words, const StartedProgram& program) {
+  return !Starts(words).of(program).empty();
+}
+
 std::vector<ShellWord> words_of_program(std::vector<ShellWord> words, const StartedProgram& program,
                                         const std::string& file) {
   take_program(words, program, file);

@@ -20,6 +20,9 @@ struct StartedProgram {
   std::vector<StartsProgram> known;  // the surest first: one is asked where none before finds any
 };
 
+/// A command with options does.
+bool starts_program(const std::vector<ShellWord>& words, const StartedProgram& program);
+
 /// The words of the command that starts the program; all where none does, or where it takes what a
 /// caller has ("$@"). Throws InputError D004 where two do, with different words.
 std::vector<ShellWord> words_of_program(std::vector<ShellWord> words, const StartedProgram& program,

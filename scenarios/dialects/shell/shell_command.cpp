@@ -1,6 +1,7 @@
 #include "scenarios/dialects/shell/shell_command.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "scenarios/dialects/shell/shell_tests.h"
@@ -11,11 +12,27 @@ bool is_any_of(std::string_view text, std::initializer_list<std::string_view> te
   return std::ranges::count(texts, text) != 0;
 }
 
+bool is_option_word(std::string_view word) {
+  return word.starts_with("--") || (word.size() > 1 && word[0] == '-' &&
+                                    std::isalpha(static_cast<unsigned char>(word[1])) != 0);
+}
+
+bool is_descriptor(std::string_view word, char next) {
+  return (next == '<' || next == '>') &&
+         std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
 void ShellCommand::begin(const ShellWord& word, bool broken, bool of_options) {
   const bool is_name = !word.text.starts_with('-'), of_command = std::exchange(named, is_name);
   if (is_name && !of_options) ++number;
   lost = broken && !is_name && (lost || of_command) && !of_options;
   sources = is_any_of(word.text, {"source", "."});
+  prepares = is_any_of(
+      word.text, {"mkdir", "rm",    "cp",    "mv",     "ln",      "ls",     "cd",     "tar",
+                  "grep",  "sed",   "awk",   "find",   "chmod",   "touch",  "cat",    "head",
+                  "tail",  "sort",  "echo",  "printf", "read",    "set",    "ulimit", "trap",
+                  "kill",  "pkill", "sleep", "wait",   "curl",    "wget",   "git",    "pip",
+                  "conda", "ssh",   "scp",   "rsync",  "apt-get", "source", "module", "unset"});
   declares = is_any_of(word.text, {"declare", "typeset", "local", "export", "readonly"});
 }
 

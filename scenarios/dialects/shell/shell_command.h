@@ -27,11 +27,17 @@ void set_parameters(std::span<const ShellWord> command, ShellVariables& variable
 /// What follows these words of a command is a script that a shell runs: bash -c "...".
 bool is_script(std::span<const ShellWord> command);
 
+/// "--option", "-tp", "-c".
+bool is_option_word(std::string_view word);
+/// "2", of 2>&1; `next` follows it.
+bool is_descriptor(std::string_view word, char next);
+
 struct ShellCommand {
   int number = 0;         // of the script's, counted from 1
   bool named = false;     // it has a name
   bool lost = false;      // it has none: no shell runs it
   bool sources = false;   // its next word is a script
+  bool prepares = false;  // files or the environment: its options are of no program
   bool declares = false;  // its words are assignments, whatever is before them
 
   /// The next one, whose first word that is. `broken`: the one before ended though its line

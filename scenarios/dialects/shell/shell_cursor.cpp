@@ -9,6 +9,10 @@
 namespace plait {
 
 bool is_shell_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool ends_shell_word(char c) {
+  return is_shell_space(c) || c == '(' || c == ')' || c == ';' || c == '&' || c == '|' ||
+         c == '<' || c == '>';
+}
 bool is_shell_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 char ShellCursor::step() {
@@ -19,6 +23,20 @@ char ShellCursor::step() {
 void ShellCursor::skip_comment() {
   if (goes_on_) broken_ = fmt::format("as line {} is a comment", line_);
   at_ = std::min(text_.find('\n', at_), text_.size());
+}
+
+bool ShellCursor::take_redirection() {
+  std::size_t end = text_.find_first_not_of("<>", at_);
+  if (end == std::string_view::npos) end = text_.size();
+  if (at("&>")) {
+    end = std::min(text_.find_first_not_of('>', at_ + 1), text_.size());
+  } else if (end == at_ || (end < text_.size() && text_[end] == '(')) {
+    return false;
+  } else if (end < text_.size() && (text_[end] == '&' || text_[end] == '|')) {
+    ++end;
+  }
+  at_ = end;
+  return true;
 }
 
 std::string_view ShellCursor::rest_of_command() {

@@ -8,6 +8,8 @@
 namespace plait {
 
 bool is_shell_space(char c);
+/// Between words.
+bool ends_shell_word(char c);
 /// Of a variable's name.
 bool is_shell_name(char c);
 
@@ -26,6 +28,9 @@ class ShellCursor {
   /// One character on, which it is.
   char step();
   void skip_comment();
+  /// Passes >, >>, <, <<, >&, <&, &> and >|, where one stands here: a file, or the number of an
+  /// open one, is the next word. Not <( and >(, which are commands.
+  bool take_redirection();
   /// What is up to the end of the line or the command.
   std::string_view rest_of_command();
   std::string name();

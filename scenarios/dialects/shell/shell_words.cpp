@@ -22,11 +22,6 @@
 namespace plait {
 namespace {
 
-bool ends_word(char c) {
-  return is_shell_space(c) || c == '(' || c == ')' || c == ';' || c == '&' || c == '|' ||
-         c == '<' || c == '>';
-}
-
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file) : in_(text), file_(file) {
@@ -53,7 +48,7 @@ class Reader {
         in_.skip_comment();
       } else if (in_.ends_line()) {
         in_.take_line_end();
-      } else if (ends_word(c)) {
+      } else if (ends_shell_word(c)) {
         separator(c);
       } else {
         word();
@@ -65,6 +60,7 @@ class Reader {
 
   /// Between words: it may end an array or a command.
   void separator(char c) {
+    if (in_.take_redirection()) return void(redirects_ = true);
     if (c == '\n') in_.leave_line_end();
     if (c == '\n' || c == ';') set_parameters(std::span(words_).subspan(at_word_), variables_);
     begins_ = begins_ || c == ')' || c == ';' || c == '&' || c == '|';
@@ -76,7 +72,7 @@ class Reader {
     }
     const bool begins = starts_ || flow_.tests();
     if (begins && c == '(' && in_.at("(")) return test_of_numbers();
-    redirects_ = c == '<' || c == '>' || (redirects_ && c != '\n');
+    redirects_ = redirects_ && c != '\n' && c != '(';
     starts_ = starts_ || c == '\n' || c == ';' || c == '&' || c == '|' || c == '(' || c == ')';
     const bool twice = !in_.ends() && in_.next() == c && (c == ';' || c == '&' || c == '|');
     if (twice) in_.step();
@@ -94,10 +90,11 @@ class Reader {
     const bool target = std::exchange(redirects_, false);
     const std::size_t expansions = expansions_;
     expanded_.clear(), whole_list_ = false;
-    for (; !in_.ends() && !ends_word(in_.next()); piece(out)) {
+    for (; !in_.ends() && !ends_shell_word(in_.next()); piece(out)) {
       quoted = quoted || in_.next() == '\'' || in_.next() == '"';
     }
     const bool plain = !quoted && expansions == expansions_;
+    if (!flow_.tests() && (target || (plain && is_descriptor(out.text, in_.next())))) return;
     const bool first = !in_array_ && std::exchange(starts_, false);
     if (!in_array_ && flow_.takes(out, plain, first)) {
       starts_ = flow_.leads(), begins_ = true;
@@ -109,7 +106,7 @@ class Reader {
     const std::size_t equals = out.text.find('=');
     const bool assigns =
         !in_array_ && is_assignment(out.text, equals) && (command_.declares || !is_value(out));
-    if (assigns || out.text.starts_with("--")) warn();
+    if (assigns || (is_option_word(out.text) && !command_.prepares)) warn();
     if (assigns) return assign(out, equals, quoted);
     if (!flow_.runs()) return;
     uses_.add(list_, command_.number, expanded_);
@@ -125,7 +122,7 @@ class Reader {
     if (of_options || of_words) return take_apart(out.text, out.line);
     out.begins = std::exchange(begins_, false), out.of = list_;
     if (list_.empty()) out.commands = {command_.number};
-    out.nothing = !target && (!quoted || whole_list_) && stands_alone(out);
+    out.nothing = (!quoted || whole_list_) && stands_alone(out);
     words_.push_back(std::move(out));
   }
 
@@ -388,7 +385,7 @@ class Reader {
 
 std::vector<ShellWord> shell_words(std::string_view text, const std::string& file,
                                    Warnings* warnings) {
-  const std::string script = without_settings(std::string(text));
+  const std::string script = without_documents(std::string(text));
   return Reader(script, file).read(warnings);
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "core/spelling.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/shell/here_documents.h"
+#include "scenarios/dialects/shell/written_settings.h"
 #include "scenarios/dialects/yaml_map.h"
 
 namespace plait::vllm {
@@ -16,8 +18,6 @@ constexpr std::array<std::string_view, 9> kKeys = {
     "tensor-parallel-size",   "pipeline-parallel-size", "data-parallel-size",
     "max-model-len",          "max-num-seqs",           "max-num-batched-tokens",
     "gpu-memory-utilization", "kv-cache-dtype",         "enable-expert-parallel"};
-
-std::string_view name_of_file(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// What an entry is among options: nothing where its text is no value.
 std::string option_of(const ConfigEntry& entry) {
@@ -32,7 +32,7 @@ std::string option_of(const ConfigEntry& entry) {
 }  // namespace
 
 bool is_config(const std::string& text) {
-  return std::ranges::any_of(yaml_keys(without_settings(text)), [](YamlKey key) {
+  return std::ranges::any_of(yaml_keys(without_documents(text)), [](YamlKey key) {
     std::ranges::replace(key.name, '_', '-');
     return key.indent == 0 && std::ranges::count(kKeys, key.name) != 0;
   });
@@ -60,24 +60,19 @@ std::vector<ShellWord> words_of_config(const std::string& text, const std::strin
 
 std::vector<ShellWord> with_written_config(std::vector<ShellWord> words, const std::string& script,
                                            const std::string& file, Warnings& warnings) {
-  const auto option = std::ranges::find_if(words, [](const ShellWord& w) {
-    return w.text == "--config" || w.text.starts_with("--config=");
+  constexpr std::string_view kConfig = "--config";
+  const std::optional<HereDocument> document = written_as(script, value_behind(words, kConfig));
+  if (!document) return words;
+  const auto option = std::ranges::find_if(words, [&](const ShellWord& w) {
+    return w.text == kConfig || w.text.starts_with("--config=");
   });
-  const bool joined = option != words.end() && option->text != "--config";
-  if (option == words.end() || (!joined && option + 1 == words.end())) return words;
-  const std::string named =
-      joined ? option->text.substr(option->text.find('=') + 1) : (option + 1)->text;
-  for (const HereDocument& document : settings_written_by(script)) {
-    if (name_of_file(document.file) != name_of_file(named)) continue;
-    words.erase(option, option + (joined ? 1 : 2));
-    const auto serve = std::ranges::find(words, "serve", &ShellWord::text);
-    const auto first = std::find_if(serve == words.end() ? words.begin() : serve, words.end(),
-                                    [](const ShellWord& w) { return w.text.starts_with('-'); });
-    std::vector<ShellWord> written = words_of_config(in_place(document), file, warnings);
-    for (ShellWord& w : written) w.unknown = w.text.find('$') != std::string::npos;
-    words.insert(first, written.begin(), written.end());
-    return words;
-  }
+  words.erase(option, option + (option->text == kConfig ? 2 : 1));
+  const auto serve = std::ranges::find(words, "serve", &ShellWord::text);
+  const auto first = std::find_if(serve == words.end() ? words.begin() : serve, words.end(),
+                                  [](const ShellWord& w) { return w.text.starts_with('-'); });
+  std::vector<ShellWord> written = words_of_config(in_place(*document), file, warnings);
+  for (ShellWord& w : written) w.unknown = w.text.find('$') != std::string::npos;
+  words.insert(first, written.begin(), written.end());
   return words;
 }
 

@@ -25,8 +25,9 @@ bool serves(const ShellWord& w, const ShellWord& next) {
   return names_vllm(w) && next.text == "serve";
 }
 
-/// vllm serve, its module before there was that command, and its images.
-StartedProgram program() {
+}  // namespace
+
+StartedProgram started() {
   return {"vLLM",
           {serves, [](const ShellWord& w, const ShellWord&) { return is_module(w); },
            [](const ShellWord& w, const ShellWord&) {
@@ -34,14 +35,12 @@ StartedProgram program() {
            }}};
 }
 
-}  // namespace
-
 std::vector<ShellWord> words_of(const std::string& text, const std::string& file,
                                 Warnings& warnings) {
   if (is_config(text)) return with_names(words_of_config(text, file, warnings), kAliases);
   std::vector<ShellWord> words = shell_words(without_items(text), file, &warnings);
-  words = is_manifest(text) ? words_of_container(std::move(words), text, program(), file)
-                            : words_behind_program(std::move(words), program(), file);
+  words = is_manifest(text) ? words_of_container(std::move(words), text, started(), file)
+                            : words_behind_program(std::move(words), started(), file);
   words = with_written_config(std::move(words), text, file, warnings);
   auto named = std::ranges::adjacent_find(words, serves);
   if (named == words.end()) named = std::ranges::find_if(words, is_module);

@@ -122,4 +122,28 @@ TEST(DetectDialect, GptNeoxIsNamed) {
   }
 }
 
+TEST(DetectDialect, WordsThatAreNoCommandDecideNothing) {
+  const std::string run = "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64\n";
+  for (const char* before :
+       {"# later served with vllm serve\n", "conda activate vllm-env\n",
+        "cat <<EOF\nvllm serve MODEL --tensor-parallel-size 2\nEOF\n", "# distributed_type: FSDP\n",
+        ": <<'NOTE'\ndistributed_type: FSDP\nNOTE\n",
+        "cat > a.yaml <<EOF\ndistributed_type: FSDP\nEOF\n", "# llama-server -m x.gguf\n"}) {
+    EXPECT_EQ(detect_dialect(before + run, "run.sh"), Dialect::kMegatronCore) << before;
+  }
+  EXPECT_EQ(detect_dialect("vllm serve a/b --max-model-len 8 # not --num-layers 2", "run.sh"),
+            Dialect::kVllm);
+}
+
+TEST(Import, WhatACallerPassesCanBeSaidInTheScript) {
+  const std::string run = "torchrun pretrain_gpt.py --micro-batch-size $1\n";
+  try {
+    read_settings(run, "run.sh", Dialect::kMegatronCore);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_NE(e.text().cure.find("set -- VALUE"), std::string::npos) << e.text().cure;
+  }
+  EXPECT_EQ(imported(Dialect::kMegatronCore, "set -- 4\n" + run).workload.micro_batch, 4);
+}
+
 }  // namespace plait::import_test

@@ -347,4 +347,23 @@ TEST(ImportAccelerate, ProcessorsTrainNothing) {
             "accepted");
 }
 
+TEST(ImportAccelerate, AScriptThatWritesTheFileIsReadAsThat) {
+  const std::string script =
+      "SIZE=7b\nCONFIG=conf/fsdp_$SIZE.yaml\n"
+      "cat > ${CONFIG} <<EOF\ndistributed_type: FSDP\nnum_machines: 1\nnum_processes: 8\n"
+      "fsdp_config:\n  fsdp_version: 2\nEOF\n"
+      "accelerate launch --config_file conf/fsdp_7b.yaml --num-machines 2 --num_processes=16 "
+      "--mixed_precision bf16 train.py --num_processes 4\n";
+  EXPECT_EQ(detect_dialect(script, "run.sh"), Dialect::kAccelerate);
+  const Scenario s = imported(Dialect::kAccelerate, script);
+  EXPECT_EQ(s.cluster.nodes, 2);
+  EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 16);
+  EXPECT_EQ(s.workload.precision.weights, DType::kBf16);
+  // Its lines are the script's.
+  const std::string wrong =
+      "cat > a.yaml <<EOF\ndistributed_type: FSDP\nuse_cpu: true\nEOF\n"
+      "accelerate launch --config_file a.yaml train.py\n";
+  EXPECT_EQ(refusal(Dialect::kAccelerate, wrong), "D006 line 3");
+}
+
 }  // namespace plait::import_test

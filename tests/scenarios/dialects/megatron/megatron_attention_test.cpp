@@ -133,4 +133,21 @@ TEST(MegatronAttention, WhatIsReadByAnOldOptionIsSaid) {
             "attention is not fused\n");
 }
 
+// Transformer Engine's variables decide where --attention-backend leaves it open.
+TEST(MegatronAttention, KernelsThatTheScriptForbidsAreNotTaken) {
+  const auto read = [](const std::string& before, const std::string& more = "") {
+    return import_test::imported(Dialect::kMegatronCore,
+                                 before + "\npretrain_gpt.py --bf16 --seq-length 4096 " + more);
+  };
+  const Scenario none = read("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=0");
+  EXPECT_FALSE(none.workload.flash_attention);
+  const Scenario cudnn = read("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=1");
+  EXPECT_TRUE(cudnn.workload.flash_attention);
+  EXPECT_EQ(cudnn.kernels.attention, FlashKernel::kCudnn);
+  EXPECT_NE(read("NVTE_FUSED_ATTN=0").kernels.attention, FlashKernel::kCudnn);
+  EXPECT_TRUE(read("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=0", "--attention-backend flash")
+                  .workload.flash_attention);
+  EXPECT_TRUE(read("# export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=0").workload.flash_attention);
+}
+
 }  // namespace plait::megatron_attention_test

@@ -147,4 +147,33 @@ TEST(MegatronDeepSpeed, ANormMayFollowTheEmbedding) {
   EXPECT_TRUE(of(std::string(kMixture) + "--embed-layernorm").model.embedding_norm);
 }
 
+// What the script writes is what DeepSpeed runs by, with the script's variables in it.
+TEST(MegatronDeepSpeed, ItsFileIsReadWhereTheScriptWritesIt) {
+  const std::string script =
+      "STAGE=2\nCONFIG=ds_$STAGE.json\ncat <<EOT > $CONFIG\n"
+      R"({"train_batch_size": 64, "zero_optimization": {"stage": $STAGE,
+          "offload_optimizer": {"device": "cpu"}}, "bf16": {"enabled": true}})"
+      "\nEOT\ndeepspeed pretrain_gpt.py --deepspeed --deepspeed_config=$CONFIG --zero-stage 1 ";
+  const std::string rest = "--micro-batch-size 1 --global-batch-size 64 --seq-length 2048 --bf16 ";
+  EXPECT_EQ(detect_dialect(script + rest, "run.sh"), Dialect::kMegatronCore);
+  const Scenario s = imported(Dialect::kMegatronCore, script + rest, kParts);
+  EXPECT_EQ(s.strategy.zero_stage, 2);
+  EXPECT_EQ(s.strategy.offload.optimizer, Offload::kCpu);
+  const std::string said = warnings(Dialect::kMegatronCore, script + rest);
+  EXPECT_NE(said.find("--zero-stage 1 (line 7) is left out"), std::string::npos) << said;
+  EXPECT_EQ(said.find("_config"), said.rfind("_config")) << said;
+}
+
+TEST(MegatronDeepSpeed, OptionsOfItsOwnSayTheModel) {
+  const Scenario s = imported(Dialect::kMegatronCore,
+                              std::string(kSizes) +
+                                  "--deepspeed --zero-stage 1 --num-layers 2 --hidden-size 64 "
+                                  "--num-attention-heads 8 --num-key-value-heads 2 "
+                                  "--vocab-size 100 --normalization rmsnorm --cpu-optimizer",
+                              R"({"cluster": "hgx-h100"})");
+  EXPECT_EQ(s.model.kv_heads, 2);
+  EXPECT_EQ(s.model.norm, NormKind::kRmsNorm);
+  EXPECT_EQ(s.strategy.offload.optimizer, Offload::kCpu);
+}
+
 }  // namespace plait::megatron_deepspeed_test

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "scenarios/dialects/dialects.h"
+#include "tests/scenarios/dialects/imported.h"
 
 namespace plait::megatron_experts_test {
 
@@ -189,6 +190,28 @@ TEST(MegatronExperts, TheirChoiceMayBeAGraph) {
   EXPECT_EQ(read("moe_router moe_preprocess"), std::pair(true, true));
   EXPECT_EQ(read("attn moe_router moe_preprocess"), std::pair(true, false));
   EXPECT_EQ(read("attn"), std::pair(false, false));
+}
+
+// Names of MindSpeed-LLM.
+TEST(MegatronExperts, NamesOfAForkAreRead) {
+  const Model m = import_test::imported(
+                      Dialect::kMegatronCore,
+                      "--bf16 --num-layers 6 --hidden-size 64 --num-attention-heads 4 "
+                      "--vocab-size 1000 --micro-batch-size 1 --global-batch-size 8 "
+                      "--encoder-seq-length 128 --num-experts 8 --moe-router-topk 2 "
+                      "--moe-intermediate-size 96 --n-shared-experts 2 --first-k-dense-replace 1 "
+                      "--moe-shared-expert-gate --multi-head-latent-attention --kv-lora-rank 32 "
+                      "--qk-nope-head-dim 24 --qk-rope-head-dim 8 --v-head-dim 16 --qk-layernorm "
+                      "--disable-bias-linear --moe-grouped-gemm",
+                      R"({"cluster": "hgx-h100"})")
+                      .model;
+  EXPECT_EQ(m.expert_ffn_hidden, 96);
+  EXPECT_EQ(m.shared_ffn_hidden, 2 * 96);
+  EXPECT_TRUE(m.shared_expert_gate);
+  EXPECT_EQ(m.first_dense_layers, 1);
+  EXPECT_EQ(m.kv_lora_rank, 32);
+  EXPECT_EQ(m.head_dim, 24 + 8);
+  EXPECT_EQ(m.rope_head_dim, 8);
 }
 
 }  // namespace plait::megatron_experts_test

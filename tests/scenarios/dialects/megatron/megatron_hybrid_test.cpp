@@ -116,4 +116,32 @@ TEST(MegatronHybrid, LettersThatAreNoneOfAScenariosAreRefusedByName) {
   EXPECT_EQ(refused("'M-MXM-M-'").substr(0, 4), "D003");
 }
 
+constexpr const char* kNets =
+    "--bf16 --num-layers 8 --hidden-size 64 --num-attention-heads 4 --vocab-size 1000 "
+    "--micro-batch-size 1 --global-batch-size 8 --seq-length 128 --position-embedding-type rope "
+    "--experimental-attention-variant gated_delta_net --linear-key-head-dim 16 "
+    "--linear-value-head-dim 32 --linear-num-key-heads 2 --linear-num-value-heads 4 "
+    "--linear-conv-kernel-dim 4 ";
+
+TEST(MegatronHybrid, GatedDeltaNetsAreLayersOfThePattern) {
+  const auto model = [](const std::string& more) {
+    return import_test::imported(Dialect::kMegatronCore, kNets + more, R"({"cluster": "hgx-h100"})")
+        .model;
+  };
+  const Model m = model("--linear-attention-freq 4 --attention-output-gate");
+  EXPECT_EQ(m.layer_pattern, "gggaggga");
+  EXPECT_EQ(m.state_size, 16);
+  EXPECT_EQ(m.state_head_dim, 32);
+  EXPECT_EQ(m.state_groups, 2);
+  EXPECT_EQ(m.state_heads, 4);
+  EXPECT_TRUE(m.attention_gate);
+  EXPECT_EQ(model("--linear-attention-freq [1,0,1,0,1,1,1,0]").layer_pattern, "gagaggga");
+  const auto refused = [](const std::string& more) {
+    return import_test::refusal(Dialect::kMegatronCore, more, R"({"cluster": "hgx-h100"})");
+  };
+  EXPECT_EQ(refused(std::string(kNets) + "\n--linear-attention-freq [1,0]"), "D006 line 2");
+  EXPECT_EQ(refused("--num-layers 2 --hidden-size 64\n--experimental-attention-variant dsa"),
+            "D006 line 2");
+}
+
 }  // namespace plait::export_test

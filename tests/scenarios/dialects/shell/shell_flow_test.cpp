@@ -104,4 +104,15 @@ TEST(ShellFlow, WhatIsNotClosedIsRefused) {
   }
 }
 
+TEST(ShellFlow, HowTheTestAroundShortOptionsIsReadIsTold) {
+  const auto told = [](const std::string& command) {
+    Warnings warnings;
+    words_of("if [ -f x ]; then " + command + "; else\n:; fi", &warnings);
+    return warnings.size();
+  };
+  EXPECT_EQ(told("vllm serve m -tp 8"), 1u);
+  EXPECT_EQ(told("llama-server -c 4096"), 1u);
+  EXPECT_EQ(told("mkdir -p x"), 0u);  // of no program that is read
+}
+
 }  // namespace plait::shell_flow_test

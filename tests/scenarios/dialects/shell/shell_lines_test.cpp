@@ -91,4 +91,15 @@ TEST(ShellLists, WordsMayGetAPrefixWhereTheyAreUsed) {
             " --a 1 run|W007: not read: what ${A[@]/1/2} makes of its words");
 }
 
+TEST(ShellLines, WhereOutputGoesIsNoWordOfTheCommand) {
+  EXPECT_EQ(script_words("run --a 1 2>&1 --b 2 | tee log"), " run --a 1 --b 2 tee log");
+  for (const char* redirection : {"> log", ">>log", "2> log", "&> log", "&>> log", ">& log",
+                                  ">| log", "< in", "2>/dev/null", "1>&2", "<<< word"}) {
+    EXPECT_EQ(script_words(std::string("run --a 1 ") + redirection + " --b 2"), " run --a 1 --b 2")
+        << redirection;
+  }
+  EXPECT_EQ(script_words("run --a 1 & next --b 2"), " run --a 1 next --b 2");
+  EXPECT_EQ(script_words("exec > >(tee log)\nrun --a 2"), " exec tee log run --a 2");
+}
+
 }  // namespace plait::shell_lines_test
