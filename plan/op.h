@@ -33,6 +33,7 @@ enum class Reduction : std::uint8_t { kSum, kMax };
 /// `chosen` of all experts. 0: it is none.
 struct TokenExchange {
   std::int64_t chosen = 0, experts = 0, width = 0;
+  auto operator<=>(const TokenExchange&) const = default;
 };
 
 /// A collective over the group of `axes`. `elements` is nccl-tests' size S in elements: the full

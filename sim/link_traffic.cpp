@@ -43,8 +43,7 @@ class Loader {
   }
 
  private:
-  using How = std::pair<Algorithm, CollectiveKind>;
-  using Volumes = std::map<How, double>;  // sums of nccl-tests' S, bytes a step
+  using Volumes = std::map<WayOfSending, double>;  // sums of nccl-tests' S, bytes a step
 
   std::int64_t device(std::int64_t rank) const { return device_of(rank, placement_); }
   void add(std::int64_t from, std::int64_t to, std::uint64_t connection, double bytes,
@@ -105,14 +104,13 @@ class Loader {
       const Collective* c = std::get_if<Collective>(&op.body);
       if (c == nullptr || !(c->axes == set.axes) || c->stages != set.stages) return;
       const Algorithm algorithm = costs_.collective(*c, group, cluster_).algorithm;
-      out[{algorithm, c->kind}] += runs * static_cast<double>(c->bytes().value);
+      out[way_of_sending(*c, algorithm)] += runs * static_cast<double>(c->bytes().value);
     });
     return out;
   }
 
-  void spread(const How& how, double bytes, const std::vector<std::int64_t>& group) {
-    const std::vector<Connection> connections =
-        connections_of(how.first, how.second, plan_.servers, group, cluster_);
+  void spread(const WayOfSending& how, double bytes, const std::vector<std::int64_t>& group) {
+    const std::vector<Connection> connections = connections_of(how, plan_.servers, group, cluster_);
     for (std::size_t i = 0; i < connections.size(); ++i) {
       const Connection& c = connections[i];
       add(c.from, c.to, i, bytes * c.share, out_.collectives);

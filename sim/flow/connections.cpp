@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "costmodel/deepep.h"
 #include "plan/collectives/traffic.h"
 #include "topologies/graph.h"
 #include "topologies/island_paths.h"
@@ -124,6 +125,35 @@ void pass_on(std::vector<Connection>& connections, const Devices& devices, const
   connections = std::move(out);
 }
 
+/// As DeepEP's kernels send tokens (costmodel/deepep.h): to each node with one of its experts once,
+/// from a device to the one at its place, which hands them on to the ranks of their experts.
+std::vector<Connection> once_per_node(const TokenExchange& tokens, const Devices& devices,
+                                      const std::vector<std::int64_t>& of_nodes) {
+  const std::int64_t n = std::ssize(devices), nodes = std::ssize(of_nodes);
+  const auto met = [&](std::int64_t groups) {
+    return groups_met(groups, tokens.experts, tokens.chosen) / static_cast<double>(tokens.chosen);
+  };
+  const double to_node = met(nodes) / static_cast<double>(nodes);
+  std::vector<Connection> out;
+  std::int64_t first = 0;
+  for (const std::int64_t members : of_nodes) {
+    const auto at = [&](std::int64_t i) { return devices[static_cast<std::size_t>(first + i)]; };
+    for (std::int64_t i = 0; i < members; ++i) {
+      for (std::int64_t j = 0; j < members; ++j) {
+        if (j != i) out.push_back({at(i), at(j), met(n) / static_cast<double>(members)});
+      }
+    }
+    std::int64_t other = 0;
+    for (const std::int64_t there : of_nodes) {
+      for (std::int64_t i = 0; other != first && i < there; ++i)
+        out.push_back({devices[static_cast<std::size_t>(other + i)], at(i % members), to_node});
+      other += there;
+    }
+    first += members;
+  }
+  return out;
+}
+
 /// In an island of direct links rings and trees go through it in many ways at once, so that what a
 /// member sends in it is spread over all of its links, by their bandwidths.
 void spread_over_meshes(std::vector<Connection>& connections, const Devices& devices,
@@ -154,16 +184,23 @@ void spread_over_meshes(std::vector<Connection>& connections, const Devices& dev
 
 }  // namespace
 
-std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
-                                       const Servers& servers,
+WayOfSending way_of_sending(const Collective& op, Algorithm algorithm) {
+  WayOfSending out = {algorithm, op.kind};
+  if (algorithm == Algorithm::kDeepEp) out.tokens = {op.tokens.chosen, op.tokens.experts};
+  return out;
+}
+
+std::vector<Connection> connections_of(const WayOfSending& how, const Servers& servers,
                                        std::span<const std::int64_t> devices,
                                        const Cluster& cluster) {
+  const CollectiveKind kind = how.kind;
   Devices sorted(devices.begin(), devices.end());   // node by node
   if (!is_served(kind)) std::ranges::sort(sorted);  // servers are known by their places
   const std::vector<std::int64_t> of_nodes = members_of_nodes(sorted, cluster.devices_per_node);
+  if (how.algorithm == Algorithm::kDeepEp) return once_per_node(how.tokens, sorted, of_nodes);
   const bool even = std::ranges::count(of_nodes, of_nodes.front()) == std::ssize(of_nodes);
   const std::int64_t per_node = even ? of_nodes.front() : 1;
-  Arrangement arrangement = arrangement_of(algorithm, kind, std::ssize(sorted), per_node);
+  Arrangement arrangement = arrangement_of(how.algorithm, kind, std::ssize(sorted), per_node);
   if (is_served(kind)) arrangement = {.pattern = Pattern::kDirect, .servers = servers};
   const Pattern pattern = arrangement.pattern;
   const bool uneven = !even && pattern != Pattern::kDirect;

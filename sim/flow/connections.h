@@ -16,9 +16,17 @@ struct Connection {
   double share = 0;               // bytes / S, nccl-tests' size of the collective
 };
 
+/// What connections depend on besides who is in the group.
+struct WayOfSending {
+  Algorithm algorithm = Algorithm::kRing;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  TokenExchange tokens = {};  // of Algorithm::kDeepEp, whatever their width
+  auto operator<=>(const WayOfSending&) const = default;
+};
+WayOfSending way_of_sending(const Collective& op, Algorithm algorithm);
+
 /// `devices`: the members of the group in rank order, at least two.
-std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
-                                       const Servers& servers,
+std::vector<Connection> connections_of(const WayOfSending& how, const Servers& servers,
                                        std::span<const std::int64_t> devices,
                                        const Cluster& cluster);
 

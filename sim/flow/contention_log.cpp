@@ -13,8 +13,8 @@ std::string name_of(const FlowKind& kind, const Sites& sites) {
     case FlowKind::What::kKernel: return "kernels";
     case FlowKind::What::kCollective: break;
   }
-  return fmt::format("{} over {} ({})", name_of(kind.collective),
-                     name_of(sites.axis_sets[kind.axis_set].axes), name_of(kind.algorithm));
+  return fmt::format("{} over {} ({})", name_of(kind.how.kind),
+                     name_of(sites.axis_sets[kind.axis_set].axes), name_of(kind.how.algorithm));
 }
 
 void ContentionLog::add(const HoldUp& h, std::int64_t flows) {

@@ -106,7 +106,7 @@ class LinkLoads::Folding {
       r = device(r);
     }
     if (group.size() < 2) return close({}, k, s);
-    close(connections_of(kind.algorithm, kind.collective, plan_.servers, group, cluster_), k, s);
+    close(connections_of(kind.how, plan_.servers, group, cluster_), k, s);
   }
   /// What the flow of these connections takes of each link it crosses.
   void close(const std::vector<Connection>& connections, std::size_t kind, std::size_t stage) {

@@ -18,7 +18,7 @@
 #include <tuple>
 #include <vector>
 
-#include "costmodel/costmodel.h"
+#include "sim/flow/connections.h"
 #include "sim/lanes.h"
 #include "sim/network/max_min.h"
 #include "sim/sites.h"
@@ -32,8 +32,7 @@ struct FlowKind {
   enum class What : std::uint8_t { kCollective, kForward, kBackward, kKernel };
   What what = What::kCollective;
   std::size_t axis_set = 0;  // index into Sites::axis_sets, of a collective
-  Algorithm algorithm = Algorithm::kRing;
-  CollectiveKind collective = CollectiveKind::kAllReduce;
+  WayOfSending how = {};
   auto operator<=>(const FlowKind&) const = default;
 };
 

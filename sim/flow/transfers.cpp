@@ -30,7 +30,7 @@ Choice choose(const Collective& c, const GroupPlacement& group, std::size_t axis
                       ? 0
                       : held_multiprocessors(c, algorithm, group, cluster.kind(group.kind),
                                              costs.calibration.get());
-  return {{FlowKind::What::kCollective, axis_set, algorithm, c.kind}, sms};
+  return {{FlowKind::What::kCollective, axis_set, way_of_sending(c, algorithm)}, sms};
 }
 
 FlowKind kind_of(const Send& send) {

@@ -19,7 +19,7 @@ inline double seconds_per_byte(const Cluster& cluster, const std::vector<DeviceG
   std::vector<double> load(network->links().size());
   std::vector<LinkId> way;
   for (const DeviceGroup& group : groups) {
-    for (const Connection& c : connections_of(Algorithm::kRing, kind, {}, group, cluster)) {
+    for (const Connection& c : connections_of({Algorithm::kRing, kind}, {}, group, cluster)) {
       way.clear();
       network->route(c.from, c.to, 0, way);
       for (const LinkId link : way) load[link] += c.share;

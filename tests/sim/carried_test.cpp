@@ -44,7 +44,7 @@ TEST(Carried, WhatHasNoNvlinkIsPassedOnInBothNetworks) {
     EXPECT_DOUBLE_EQ(seconds_per_byte(c, {group}, CollectiveKind::kAllToAll),
                      at_rate(std::ssize(group), place.intra_exchange_alone.bandwidth));
     for (const Connection& to :
-         connections_of(Algorithm::kRing, CollectiveKind::kAllToAll, {}, group, c)) {
+         connections_of({Algorithm::kRing, CollectiveKind::kAllToAll}, {}, group, c)) {
       EXPECT_EQ(route(c, to.from, to.to).hops, 1);
     }
   }

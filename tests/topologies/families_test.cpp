@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/error.h"
@@ -276,6 +277,26 @@ TEST(Dragonfly, NeighbouringGroupsShareTheCablesBetweenThem) {
   const GroupPlacement g = place_group(c, std::vector<std::int64_t>{0, 4 * 8, 8 * 8, 12 * 8});
   EXPECT_DOUBLE_EQ(g.inter.bandwidth.value, c.nic_bandwidth.value / 8);
   EXPECT_DOUBLE_EQ(g.inter_alone.bandwidth.value, c.nic_bandwidth.value);
+}
+
+// The flows of a node leave by cables of different routers. More of these may lead a flow over a
+// cable of its group that has eight of the ring already, and no more than that one.
+TEST(Dragonfly, MoreGlobalCablesDoNotCrowdTheFlowsOfARing) {
+  for (const auto& [routers, groups] : {std::pair{2, 2}, {2, 4}, {3, 5}, {4, 3}, {4, 5}, {8, 2}}) {
+    Fabric f = fabric_with(Topology::kDragonfly);
+    f.nodes_per_switch = 1, f.routers_per_group = routers;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(routers * groups * 8));
+    std::iota(all.begin(), all.end(), 0);
+    double most = 0;  // with fewer cables
+    for (f.global_cables = ceil_div(groups - 1, routers); f.global_cables <= 16;
+         ++f.global_cables) {
+      const Cluster c = joined(f, routers * groups);
+      const double share = place_group(c, all).inter.bandwidth.value;
+      EXPECT_GE(share * 9 / 8, most * (1 - 1e-9))
+          << groups << " groups of " << routers << " routers, " << f.global_cables << " cables";
+      most = std::max(most, share);
+    }
+  }
 }
 
 TEST(Torus, RoutesAreAsLongAsTheWayRound) {

@@ -97,11 +97,7 @@ class Dragonfly : public Cabling {
     if (group(r) == group(s)) {
       step(r, s, hops);
     } else {
-      const std::int64_t least = fewest_local(r, s);
-      std::int64_t t = 0;
-      for (;; ++t) {
-        if (local(r, s, t) == least && which-- == 0) break;
-      }
+      const std::int64_t t = cable_of_way(r, s, which);
       step(r, gateway(group(r), group(s), t), hops);
       const Hop pair = groups_.hop(group(r), group(s));
       hops.push_back(2 * (first_global() + pair / 2 * between_ + t) + pair % 2);
@@ -223,6 +219,17 @@ class Dragonfly : public Cabling {
     std::int64_t least = 2;
     for (std::int64_t t = 0; t < between_; ++t) least = std::min(least, local(r, s, t));
     return least;
+  }
+  /// Of the cables that take fewest hops, one after the other of different routers.
+  std::int64_t cable_of_way(std::int64_t r, std::int64_t s, std::int64_t which) const {
+    const std::int64_t least = fewest_local(r, s);
+    const std::int64_t apart = ceil_div(fabric_.global_cables, groups_.n - 1);  // of one router
+    for (std::int64_t first = 0; first < apart; ++first) {
+      for (std::int64_t t = first; t < between_; t += apart) {
+        if (local(r, s, t) == least && which-- == 0) return t;
+      }
+    }
+    return 0;  // there are no more ways
   }
   /// Appends the hop between two routers of a group.
   void step(std::int64_t r, std::int64_t s, std::vector<Hop>& hops) const {
