@@ -124,17 +124,21 @@ std::string text_of(const Verification& v, const Tolerance& allowed) {
                   v.whole_error, bound_text(allowed.whole));
   if (allowed.vague) {
     text +=
-        "         in bf16 so many layers and steps may differ by as much: verify fewer, or in "
-        "fp32\n";
+        "         rounding may make more than is allowed here, of so many layers and steps or in "
+        "so "
+        "few bits: verify fewer layers and steps, or in fp32 without quantised exchanges\n";
   }
   text += fmt::format("worst    {}: relative error {:.1e}, allowed {}\n",
                       v.worst_tensor.empty() ? "none" : v.worst_tensor, v.worst_error,
                       bound_text(allowed.error));
-  text += fmt::format("cosine   {:.9f}, allowed {:.3g}\n", v.worst_cosine, allowed.cosine);
+  text += fmt::format("cosine   {:.9f}, allowed {:.3g}; too long or short by {:.1e}, allowed {}\n",
+                      v.worst_cosine, allowed.cosine, v.worst_along, bound_text(allowed.along));
   if (allowed.weights > 0) {
     text += fmt::format("weights  relative error {:.1e}, allowed {}\n", v.weight_error,
                         bound_text(allowed.weights));
   }
+  text += fmt::format("losses   relative error {:.1e}, allowed {}\n", v.loss_error,
+                      bound_text(allowed.loss));
   for (std::size_t i = 0; i < v.losses.size(); ++i) {
     text += fmt::format("loss     {:.12f} in step {}, unsharded {:.12f}\n", v.losses[i], i + 1,
                         v.reference_losses[i]);
@@ -170,7 +174,7 @@ int be_rank(Transport& transport, const Scenario& scenario, const std::vector<Ve
     const Verification v = compare(*states[i], expected);
     text += fmt::format("{}  {} on {} ranks, {}, over {}{}\n", scenario.name, plan.name, v.ranks,
                         name_of(precision), transport.name(), on_backend(options));
-    const Tolerance allowed = tolerance_of(precision, plan, options.steps);
+    const Tolerance allowed = tolerance_of(precision, scenario.model, plan, options.steps);
     text += text_of(v, allowed);
     rows.push_back({scenario.name, precision, v, allowed, passes(v, allowed)});
   }

@@ -28,7 +28,9 @@ std::string to_json(const std::vector<VerifiedRow>& rows, int steps) {
                     {"allowed_error", r.allowed.error},
                     {"worst_tensor", v.worst_tensor},
                     {"worst_cosine", v.worst_cosine},
+                    {"worst_along", v.worst_along},
                     {"loss_error", v.loss_error},
+                    {"allowed_loss_error", r.allowed.loss},
                     {"weight_error", v.weight_error},
                     {"peak_memory_bytes", most_held(v).value},
                     {"memory_as_planned", v.memory_as_planned()},
@@ -41,14 +43,14 @@ std::string to_json(const std::vector<VerifiedRow>& rows, int steps) {
 std::string to_csv(const std::vector<VerifiedRow>& rows, int steps) {
   std::string out =
       csv_row({"strategy", "ranks", "precision", "steps", "gradient_error", "worst_error",
-               "worst_cosine", "peak_memory_bytes", "memory_as_planned", "passed"});
+               "worst_cosine", "loss_error", "peak_memory_bytes", "memory_as_planned", "passed"});
   for (const VerifiedRow& r : rows) {
     const Verification& v = r.result;
     out += csv_row({r.strategy, fmt::format("{}", v.ranks), std::string(name_of(r.precision)),
                     fmt::format("{}", steps), fmt::format("{}", v.whole_error),
                     fmt::format("{}", v.worst_error), fmt::format("{}", v.worst_cosine),
-                    fmt::format("{}", most_held(v).value), fmt::format("{}", v.memory_as_planned()),
-                    fmt::format("{}", r.passed)});
+                    fmt::format("{}", v.loss_error), fmt::format("{}", most_held(v).value),
+                    fmt::format("{}", v.memory_as_planned()), fmt::format("{}", r.passed)});
   }
   return out;
 }

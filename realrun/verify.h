@@ -6,21 +6,15 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "model/model.h"
 #include "plan/plan.h"
+#include "realrun/tolerance.h"
 #include "realrun/verify_state.h"
 
 namespace plait {
 
-/// fp64: nothing is rounded. fp32 and bf16: floats, and tensors that are bf16 in the plan hold bf16
-/// numbers (realrun/rounding.h).
-enum class RunPrecision : std::uint8_t { kFp64, kFp32, kBf16 };
-std::string_view name_of(RunPrecision precision);
-/// Of "fp64", "fp32" or "bf16".
-RunPrecision run_precision(std::string_view name);
 /// Whether GPUs have a kernel for every op of the model: not for those of state-space
 /// mixers, gated delta nets and gates of attention and shared experts, dropout of adapters and
 /// matrices in nf4, sums of two types (autocast) and a loss in 16 bits.
@@ -32,23 +26,6 @@ bool has_gpu_kernels(const Precision& precision);
 /// mix of bf16 and fp32; experts that drop no tokens have slots for all. Throws InputError where
 /// bf16 is asked of a workload in other types.
 Workload in_precision(const Workload& workload, RunPrecision precision);
-
-/// How far a plan may be off.
-struct Tolerance {
-  double whole = 0;   // relative L2 error of all gradients, of all moments, and of the loss
-  double error = 0;   // the same of one tensor, in which gradients may all but cancel
-  double cosine = 0;  // between the two of a tensor, at least
-  /// Relative L2 error of weights after the steps; 0: not compared, since Adam normalises
-  /// gradients and makes a whole step of one that is nothing but rounding errors.
-  double weights = 0;
-  /// More may be off in bf16 than what is allowed, beyond which wrong gradients would pass.
-  bool vague = false;
-};
-/// Of the last of `steps` optimizer steps.
-Tolerance tolerance_of(RunPrecision precision, int steps = 1);
-/// The same, and what the plan's quantised exchanges and, in bf16, its layers, steps and jumps (a
-/// choice of experts, ReLU) may add.
-Tolerance tolerance_of(RunPrecision precision, const Plan& plan, int steps);
 
 /// What the plan of a strategy is compared with: one rank, and where parameter servers apply
 /// gradients late, one beside it that does.
@@ -77,6 +54,8 @@ struct Verification {
   /// has that error.
   double worst_error = 0, worst_cosine = 1;
   std::string worst_tensor;  // "layer.qkv.weight of layer 1"
+  /// Of tensor x that should be y, the largest |x y / y^2 - 1|.
+  double worst_along = 0;
   double weight_error = 0;   // largest relative L2 error of a weight after the last step
   double gradient_norm = 0;  // of the unsharded plan's last step
   bool replicas_agree = true;

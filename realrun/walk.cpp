@@ -18,9 +18,6 @@ std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage, TensorI
   return {layers.begin(), layers.end()};
 }
 
-namespace {
-
-/// Of an encoder those that are masked, which has no padding.
 std::int64_t trained_tokens(const Plan& plan, const Model& model) {
   if (model.causal) return plan.tokens_per_step;
   const std::int64_t s = plan.tensors[0].dims[0].global;  // of the tokens
@@ -28,6 +25,8 @@ std::int64_t trained_tokens(const Plan& plan, const Model& model) {
   for (std::int64_t i = 0; i < plan.tokens_per_step; ++i) n += masked_at(i / s, i % s) ? 1 : 0;
   return std::max<std::int64_t>(1, n);
 }
+
+namespace {
 
 /// What an encoder reads, or as label is to tell.
 std::int64_t masked_id(const Model& model, bool label, std::int64_t sample, std::int64_t position) {

@@ -65,6 +65,8 @@ class Walker {
   Communicator communicator_;
 };
 
+/// Tokens of a step that have a loss: of an encoder those that are masked, which has no padding.
+std::int64_t trained_tokens(const Plan& plan, const Model& model);
 /// Which layers (0 where the scope has none) of tensor family `root` the stage touches.
 std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage, TensorId root);
 

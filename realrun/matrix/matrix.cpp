@@ -55,7 +55,7 @@ MatrixRow MatrixRunner::run(const MatrixCase& c) {
   const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
   const ModelState state = run_steps(c.model, plan, precision_, run_);
   MatrixRow row{&c, precision_, compare(state, reference(c)),
-                tolerance_of(precision_, plan, run_.steps), false};
+                tolerance_of(precision_, c.model, plan, run_.steps), false};
   row.passed = passes(row.result, row.allowed);
   return row;
 }

@@ -29,7 +29,7 @@ void expect_to_pass(RunPrecision precision, std::size_t first, std::size_t step)
     EXPECT_LE(v.whole_error, allowed.whole);
     EXPECT_LE(v.worst_error, allowed.error) << v.worst_tensor;
     EXPECT_GE(v.worst_cosine, allowed.cosine);
-    EXPECT_LE(v.loss_error, allowed.whole);
+    EXPECT_LE(v.loss_error, allowed.loss);
     EXPECT_TRUE(v.replicas_agree);
     EXPECT_EQ(v.held, v.planned);
     EXPECT_TRUE(row.passed) << v.weight_error;

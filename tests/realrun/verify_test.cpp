@@ -176,7 +176,7 @@ TEST(Bf16, MoreIsAllowedOfLayersAndSteps) {
   const auto allowed = [](std::int64_t layers, int steps) {
     Model m = small_llama();
     m.layers = layers;
-    return tolerance_of(RunPrecision::kBf16, unsharded(m, RunPrecision::kBf16), steps);
+    return tolerance_of(RunPrecision::kBf16, m, unsharded(m, RunPrecision::kBf16), steps);
   };
   EXPECT_DOUBLE_EQ(allowed(2, 1).whole, 0.03);
   EXPECT_DOUBLE_EQ(allowed(4, 1).whole, 0.03);
@@ -184,7 +184,9 @@ TEST(Bf16, MoreIsAllowedOfLayersAndSteps) {
   EXPECT_DOUBLE_EQ(allowed(16, 3).whole, 0.03 * 2 * 3);
   EXPECT_DOUBLE_EQ(allowed(16, 3).error, 0.3);
   EXPECT_FALSE(allowed(16, 3).vague);
-  EXPECT_DOUBLE_EQ(allowed(16, 20).whole, 0.5);
+  EXPECT_DOUBLE_EQ(allowed(16, 20).whole, 0.45);  // less than what half a gradient is off by
+  EXPECT_DOUBLE_EQ(allowed(16, 20).error, 0.7);
+  EXPECT_DOUBLE_EQ(allowed(16, 20).along, 0.45);
   EXPECT_TRUE(allowed(16, 20).vague);
 }
 
@@ -194,7 +196,7 @@ TEST(Bf16, MoreIsAllowedOfJumps) {
   Model m = small_llama();
   m.activation = ActivationKind::kRelu, m.gated_mlp = false;
   const auto allowed = [](const Model& model) {
-    return tolerance_of(RunPrecision::kBf16, unsharded(model, RunPrecision::kBf16), 1).whole;
+    return tolerance_of(RunPrecision::kBf16, model, unsharded(model, RunPrecision::kBf16), 1).whole;
   };
   EXPECT_DOUBLE_EQ(allowed(m), 0.03 + std::sqrt(0.32 * 2 * 0.4 * 0.03));
   m.activation = ActivationKind::kSilu;
@@ -335,7 +337,7 @@ TEST(Nvfp4, IsRoundedInBf16ByWhatItsBlocksLose) {
   const Verification v = compare(
       run_steps(wide_llama(), plan, RunPrecision::kBf16),
       run_steps(wide_llama(), make_plan(wide_llama(), exact, Strategy{}), RunPrecision::kBf16));
-  const double allowed = tolerance_of(RunPrecision::kBf16, plan, 1).error;
+  const double allowed = tolerance_of(RunPrecision::kBf16, wide_llama(), plan, 1).error;
   EXPECT_LT(v.worst_error, allowed / std::sqrt(2.0));
   EXPECT_GT(v.worst_error, 0.05);  // a rounded operand alone loses 0.1
 }
@@ -351,7 +353,7 @@ TEST(Nvfp4, RoundedGradientsOfShardsAreThoseOfTheWholeWithinWhatBlocksLose) {
       s.zero_stage = stage, s.recompute.kind = recompute;
       const Plan plan = make_plan(wide_llama(), in_nvfp4(), s);
       const Verification v = verify(wide_llama(), plan, whole, precision);
-      EXPECT_TRUE(passes(v, tolerance_of(precision, plan, 1)))
+      EXPECT_TRUE(passes(v, tolerance_of(precision, wide_llama(), plan, 1)))
           << stage << ": " << v.worst_tensor << " " << v.worst_error << " " << v.worst_cosine;
     }
   }
