@@ -79,7 +79,7 @@ Cost outside_of_matrix_units(const MatMul& op, const Device& device, double slow
 
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
-  if (runs_as_in_llama_cpp(op, device)) return llama_cpp_product_cost(op, device);
+  if (runs_as_in_llama_cpp(op, device)) return llama_cpp_product_cost(op, device, slowdown);
   const double misaligned = misalignment(op, device);
   if (misaligned > 1 && leaves_matrix_units(op, device))
     return outside_of_matrix_units(op, device, slowdown);

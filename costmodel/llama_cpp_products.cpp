@@ -97,14 +97,33 @@ Cost tiles_cost(const MatMul& op, const Device& device) {
       measured ? Quality{Provenance::kFitted, 0.08} : Quality{Provenance::kDatasheet, 0.3}, device);
 }
 
+// Volta has matrix units for 16 bits alone: from so many rows on weights are widened first, by a
+// kernel that writes them, for cuBLAS (MMQ_DP4A_MAX_BATCH_SIZE in ggml-cuda/mmq.cuh).
+constexpr std::int64_t kWidened = 64;
+
+bool widens_first(const MatMul& op, const Device& device) {
+  return device.sms > 0 && generation_of(device) == Generation::kVolta &&
+         device.compute_capability < kTuring && most_rows(op) >= kWidened;
+}
+
+Cost widened_cost(MatMul op, const Device& device, double slowdown) {
+  const Bytes narrow = memory_traffic(op);
+  op.weights = WeightFormat::kPlain;
+  const Bytes wide(op.batch * op.n * op.k * size_of(op.in));
+  const Bytes widening(narrow.value - memory_traffic(op).value + 2 * wide.value);
+  return stream_cost(widening, 1, StreamKind::kCopy, device) + gemm_cost(op, device, slowdown);
+}
+
 }  // namespace
 
 bool runs_as_in_llama_cpp(const MatMul& op, const Device& device) {
   return is_of_llama_cpp(op.weights) &&
-         (most_rows(op) <= kMostVectors || has_matrix_units_for_bytes(device));
+         (most_rows(op) <= kMostVectors || has_matrix_units_for_bytes(device) ||
+          widens_first(op, device));
 }
 
-Cost llama_cpp_product_cost(const MatMul& op, const Device& device) {
+Cost llama_cpp_product_cost(const MatMul& op, const Device& device, double slowdown) {
+  if (widens_first(op, device)) return widened_cost(op, device, slowdown);
   return most_rows(op) <= kMostVectors ? dots_cost(op, device) : tiles_cost(op, device);
 }
 

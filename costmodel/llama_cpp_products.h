@@ -14,8 +14,8 @@
 //   T = ceil(m / 128) ceil(n / 128),  w <= 128, as narrow as so many tiles may be
 //
 // r is by far not what the matrix units are able to: most clocks unpack weights and apply scales.
-// GPUs without matrix units for bytes and processors have only the few rows of this, and others'
-// products beyond.
+// Volta, whose matrix units take 16 bits alone, multiplies weights that are widened before, of 64
+// rows and more. CDNA and processors have only the few rows of this, and others' products beyond.
 
 #include "costmodel/cost.h"
 #include "model/op.h"
@@ -24,7 +24,8 @@ namespace plait {
 
 /// Whether this product runs so: by its format, rows and device.
 bool runs_as_in_llama_cpp(const MatMul& op, const Device& device);
-/// Where it does.
-Cost llama_cpp_product_cost(const MatMul& op, const Device& device);
+/// Where it does. `slowdown` is as for gemm_cost, of products that are cuBLAS's; constants of the
+/// others are of products in steps.
+Cost llama_cpp_product_cost(const MatMul& op, const Device& device, double slowdown = 1);
 
 }  // namespace plait

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "costmodel/kernels.h"
 #include "tests/costmodel/devices.h"
 #include "topologies/catalogue.h"
 
@@ -18,6 +19,7 @@ MatMul quantised(std::int64_t m, std::int64_t n, std::int64_t k) {
 TEST(LlamaCppProducts, RunInItsFormatsOnly) {
   MatMul op = quantised(512, 4096, 4096);
   EXPECT_TRUE(runs_as_in_llama_cpp(op, h100()));
+  op.m = 32;
   EXPECT_FALSE(runs_as_in_llama_cpp(op, find_device("v100-pcie-32")))
       << "no matrix units for bytes";
   op.m = 8;
@@ -35,6 +37,17 @@ TEST(LlamaCppProducts, FewRowsAreOutsideOfMatrixUnits) {
   op.m = 16;
   EXPECT_LT(llama_cpp_product_cost(op, a100()).total().value, 0.07e-3)
       << "as bytes on the matrix units";
+}
+
+// Volta's weights are written in 16 bits and read again: 13 and 34 MB, and 34 MB.
+TEST(LlamaCppProducts, VoltaWidensWeightsFirst) {
+  const Device v100 = find_device("v100-pcie-32");
+  const MatMul op = quantised(64, 4096, 4096);
+  MatMul plain = op;
+  plain.weights = WeightFormat::kPlain;
+  const double more =
+      (llama_cpp_product_cost(op, v100).total() - gemm_cost(plain, v100).total()).value;
+  EXPECT_NEAR(more, 4096.0 * 4096 * (144.0 / 256 + 2) / (0.8 * 900e9), 0.2 * more);
 }
 
 // Their tiles are as wide as the tokens that may all choose one of them.

@@ -76,6 +76,7 @@ TEST(LlamaCppSteps, AreNearThoseOfTheReleaseThatIsMeant) {
   EXPECT_LT(by.at({24127, "rtx-4090"}).mean(), 0.05);
   EXPECT_LT(by.at({24127, "rtx-5090"}).mean(), 0.05);
   EXPECT_LT(by.at({22298, "rtx-4090"}).mean(), 0.06);
+  EXPECT_LT(by.at({24127, "rtx-3090"}).mean(), 0.12) << "not fitted";
 }
 
 // Tiles follow the rows by eights: no step of a token more costs a third more, but where dot
