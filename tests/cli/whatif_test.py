@@ -59,6 +59,24 @@ class WhatIf(CommandTest):
         self.assertEqual(len(study["points"]), 4)
         self.assertEqual(study["points"][2]["world_size"], 32)
 
+    def test_what_is_told_of_faster_nics_is_what_they_gain(self):
+        """Of narrow switches that nothing crosses, and of those that the groups cross."""
+        llama = SOURCE / "scenarios" / "llama"
+        large, small = llama / "llama-3.1-405b-16384xh100.json", llama / "llama-2-13b-16xa100.json"
+        narrow = ["cluster.fabric.oversubscription=8"]
+        for path, resource, faster, sets in (
+                (large, "ethernet", "440 Gbit/s", []), (small, "infiniband", "220 Gbit/s", []),
+                (small, "infiniband", "220 Gbit/s", narrow),
+                (small, "infiniband", "220 Gbit/s", [*narrow, "cluster.fabric.nodes_per_pod=1"])):
+            with self.subTest(path=path.stem, sets=sets):
+                words = [word for s in sets for word in ("--set", s)]
+                before = self.run_ok("run", path, *words, "--format", "json").json()
+                after = self.run_ok("run", path, *words, "--set", f"cluster.fabric.bandwidth={faster}",
+                                    "--format", "json").json()
+                told = before["sensitivity"][f"{resource}_bandwidth"]["step_time_change_for_10_percent"]
+                real = after["step_time_s"] / before["step_time_s"] - 1
+                self.assertAlmostEqual(told, real, delta=0.1 * abs(real) + 1e-4)
+
     def test_layouts_that_do_not_divide_carry_the_reason(self):
         study = self.study(TINY, "-L", "strategy.tp=2,3")
         self.assertTrue(study["points"][0]["planned"])
