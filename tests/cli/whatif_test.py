@@ -77,6 +77,12 @@ class WhatIf(CommandTest):
                 real = after["step_time_s"] / before["step_time_s"] - 1
                 self.assertAlmostEqual(told, real, delta=0.1 * abs(real) + 1e-4)
 
+    def test_the_least_jitter_does_not_make_devices_faster(self):
+        study = self.study(HYBRID, "-L", "cluster.jitter=0,0.0001,0.01,0.1")
+        steps = [p["step_time_s"] for p in study["points"]]
+        self.assertEqual(steps, sorted(steps))
+        self.assertLess(steps[1], 1.001 * steps[0])
+
     def test_layouts_that_do_not_divide_carry_the_reason(self):
         study = self.study(TINY, "-L", "strategy.tp=2,3")
         self.assertTrue(study["points"][0]["planned"])
