@@ -83,6 +83,20 @@ class WhatIf(CommandTest):
         self.assertEqual(steps, sorted(steps))
         self.assertLess(steps[1], 1.001 * steps[0])
 
+    def test_a_field_that_nothing_depends_on_is_told_from_one_that_is_no_limit(self):
+        def statement(path, values, *arguments):
+            study = self.study(HYBRID, "-L", f"{path}={values}", *arguments)
+            (found,) = study["break_even"]
+            self.assertEqual(found["kind"], "no_effect")
+            return found["statement"]
+        self.assertIn("changes nothing at all from",
+                      statement("cluster.storage_bandwidth", "1 GB/s,10 GB/s"))
+        self.assertIn("cluster.variation has no effect: there is one device", statement(
+            "cluster.variation", "0.1,0.2", "--set", "cluster=hgx-h100", "--set", "cluster.node.devices=1",
+            "--set", "strategy={}"))
+        self.assertRegex(statement(f"{INTER.replace('bandwidth', 'latency')}", "1 ns,2 ns"),
+                         "does not matter: from .* changes by less than 1 %")
+
     def test_layouts_that_do_not_divide_carry_the_reason(self):
         study = self.study(TINY, "-L", "strategy.tp=2,3")
         self.assertTrue(study["points"][0]["planned"])
