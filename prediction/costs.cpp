@@ -49,9 +49,8 @@ void require_its_device(const Calibration& calibration, const Scenario& scenario
 }
 
 /// Of the devices that wait for one another: all that train together, or those of one replica of an
-/// engine. Where the scenario says itself how fast each is, none is slower in general.
+/// engine.
 double slowest_of(const Scenario& s) {
-  if (s.cluster.jitter > 0) return 1;
   const std::int64_t replicas = s.serving ? s.strategy.mesh[Axis::kDp] : 1;
   return slowest_device(s.cluster.variation, s.cluster.world_size() / replicas);
 }

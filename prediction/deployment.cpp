@@ -78,9 +78,7 @@ Replicas replicas_of(const Scenario& s, const EnginePool& pool, std::int64_t fir
   out.placement.resize(static_cast<std::size_t>(pool.devices()));
   std::iota(out.placement.begin(), out.placement.end(), first);
   out.limits = pool.limits;
-  if (s.cluster.jitter == 0) {
-    out.slowest = slowest_device(s.cluster.variation, pool.tp * pool.pp);
-  }
+  out.slowest = slowest_device(s.cluster.variation, pool.tp * pool.pp);
   return out;
 }
 

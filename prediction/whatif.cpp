@@ -106,7 +106,23 @@ class WhatIfStudy {
     in_parallel(found.size(), jobs_, search,
                 [&](std::size_t done) { watch_(done, found.size(), "break-evens"); });
     for (std::size_t k = 0; k < found.size(); ++k) {
-      for (BreakEven& b : found[k]) study_.findings.push_back({k, std::move(b)});
+      for (BreakEven& b : found[k]) {
+        study_.findings.push_back({k, std::move(b)});
+        if (study_.findings.back().found.kind == BreakEven::Kind::kNoEffect)
+          find_use(study_.findings.back());
+      }
+    }
+  }
+  /// Whether anything depends on a field that has no effect on time.
+  void find_use(KnobFinding& finding) {
+    const auto low = report_at({set_to(finding.knob, finding.found.low)});
+    const auto high = report_at({set_to(finding.knob, finding.found.high)});
+    finding.changes_nothing = low && high && same_prediction(*low, *high);
+    if (!finding.changes_nothing) return;
+    std::vector<Override> sets = asked_.sets;
+    sets.push_back(set_to(finding.knob, finding.found.high));
+    for (const Warning& w : parse_scenario(asked_.text.text, asked_.text.file, sets).warnings) {
+      if (w.code == "W001" && w.path == study_.knobs[finding.knob].path) finding.why = w.text;
     }
   }
 

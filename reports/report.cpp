@@ -42,35 +42,6 @@ bool is_rate(const std::string& resource) {
   return resource.ends_with("_bandwidth") || resource.ends_with("_flops");
 }
 
-/// How much faster a resource becomes of 10 % more. NICs that no switch holds up gain no more than
-/// their PCIe slots let through.
-double gain_of(const std::string& resource, const Cluster& cluster) {
-  if (cluster.nodes == 1) return 1.1;
-  const Graph& g = *cluster.graph;
-  const bool whole = g.fabric.topology <= Topology::kFatTree && g.fabric.oversubscription == 1 &&
-                     g.fabric.spine_oversubscription == 1;
-  const bool nics = resource == resource_name(bandwidth_of(g.fabric.link));
-  const std::vector<BytesPerSecond>& slots = g.kind(0).slot_of_nic;
-  if (!nics || !whole || slots.empty()) return 1.1;
-  const double let_through = std::ranges::min(slots) * kNicForPcie / cluster.nic_bandwidth;
-  return std::clamp(let_through, 1.0, 1.1);
-}
-
-std::vector<SensitivityLine> sensitivities(const std::vector<Sensitivity>& from,
-                                           const Cluster& cluster, double step_time_s) {
-  std::vector<SensitivityLine> out;
-  for (const Sensitivity& s : from) {
-    // t / 1.1 instead of t for a rate, 0.9 t instead of t for a time.
-    const double saved = is_rate(s.resource) ? 1 - 1 / gain_of(s.resource, cluster) : 0.1;
-    const double saved_s = saved * s.time.value;
-    out.push_back({s.resource, s.time.value, saved_s > 0 ? -ratio(saved_s, step_time_s) : 0});
-  }
-  std::stable_sort(out.begin(), out.end(), [](const SensitivityLine& a, const SensitivityLine& b) {
-    return a.change_for_ten_percent < b.change_for_ten_percent;
-  });
-  return out;
-}
-
 bool same_collective(const Collective& a, const Collective& b) {
   return a.kind == b.kind && a.axes == b.axes && a.bytes() == b.bytes() && a.stages == b.stages &&
          a.projections == b.projections;
@@ -90,6 +61,49 @@ std::int64_t calls_of(const Plan& plan, const StepCounts& counts, const Collecti
     most = std::max(most, calls);
   }
   return most;
+}
+
+/// Whether switches leave a group less than its NICs: of what they carry more all gets through.
+bool is_held_up(const ChosenCollective& c, const Cluster& cluster) {
+  const bool exchanges = c.op.kind == CollectiveKind::kAllToAll;
+  const Path& path = exchanges ? c.group.exchange : c.group.inter;
+  const auto sharers = std::ranges::max(cluster.graph->kind(0).devices_per_nic);
+  const double of_nic = path.bandwidth * static_cast<double>(sharers) / cluster.nic_bandwidth;
+  return of_nic < 1 - 1e-9;
+}
+
+/// What a tenth more of a resource saves of its time. NICs that no switch holds up gain no more
+/// than their PCIe slots let through.
+double saved_by_a_tenth_more(const std::string& resource, const ReportInputs& in) {
+  constexpr double kAll = 1 - 1 / 1.1;
+  const Graph& g = *in.cluster.graph;
+  const Resource nics = bandwidth_of(g.fabric.link);
+  const std::vector<BytesPerSecond>& slots = g.kind(0).slot_of_nic;
+  if (in.cluster.nodes == 1 || resource != resource_name(nics) || slots.empty()) return kAll;
+  const double let_through = std::ranges::min(slots) * kNicForPcie / in.cluster.nic_bandwidth;
+  double held_up = 0, time = 0;
+  for (const ChosenCollective& c : in.collectives) {
+    if (c.group.nodes == 1) continue;
+    const double all =
+        static_cast<double>(calls_of(in.plan, in.counts, c.op)) * c.cost.cost.share[nics].value;
+    time += all, held_up += is_held_up(c, in.cluster) ? all : 0;
+  }
+  const double at_slots = 1 - 1 / std::clamp(let_through, 1.0, 1.1);
+  return at_slots + (kAll - at_slots) * ratio(held_up, time);
+}
+
+std::vector<SensitivityLine> sensitivities(const ReportInputs& in, double step_time_s) {
+  std::vector<SensitivityLine> out;
+  for (const Sensitivity& s : in.explanation.sensitivity) {
+    // t / 1.1 instead of t for a rate, 0.9 t instead of t for a time.
+    const double saved = is_rate(s.resource) ? saved_by_a_tenth_more(s.resource, in) : 0.1;
+    const double saved_s = saved * s.time.value;
+    out.push_back({s.resource, s.time.value, saved_s > 0 ? -ratio(saved_s, step_time_s) : 0});
+  }
+  std::stable_sort(out.begin(), out.end(), [](const SensitivityLine& a, const SensitivityLine& b) {
+    return a.change_for_ten_percent < b.change_for_ten_percent;
+  });
+  return out;
 }
 
 /// But for how often they run.
@@ -240,7 +254,7 @@ Report summarize(const ReportInputs& in) {
   r.breakdown = shares(without_waits(in.explanation.breakdown, hidden), r.step_time_s);
   r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
   r.bound_by = in.explanation.bound_by;
-  r.sensitivity = sensitivities(in.explanation.sensitivity, in.cluster, r.step_time_s);
+  r.sensitivity = sensitivities(in, r.step_time_s);
   r.memory = summarize_memory(in.plan, in.cluster, in.memory, in.node);
   r.collectives = collective_lines(in);
   r.contention = in.contention;

@@ -162,6 +162,13 @@ std::string finding_words(const WhatIf& study, const KnobFinding& f) {
   const char* time = compares_trainings(study) ? "training time" : "step time";
   switch (b.kind) {
     case BreakEven::Kind::kNoEffect:
+      if (!f.why.empty()) return f.why;
+      if (f.changes_nothing) {
+        return fmt::format(
+            "{} changes nothing at all from {} to {}: nothing that the scenario has "
+            "depends on it there",
+            knob.path, text(b.low), text(b.high));
+      }
       return fmt::format("{} does not matter: from {} to {} the {} changes by less than 1 %",
                          knob.path, text(b.low), text(b.high), time);
     case BreakEven::Kind::kEnough:

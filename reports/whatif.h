@@ -44,6 +44,9 @@ struct WhatIfPoint {
 struct KnobFinding {
   std::size_t knob = 0;
   BreakEven found;
+  /// Of what has no effect: not a byte of what is predicted changes.
+  bool changes_nothing = false;
+  std::string why = {};  // "x has no effect: y", where that is known (W001)
 };
 
 /// At `at` of knob 0, the points of `first` and `second` (values of the other knobs) take equally

@@ -133,10 +133,11 @@ const Table<ClusterPart>& cluster_table() {
                 "What a device costs per hour, in a currency of your own; 0: not said."),
           field("variation", &C::variation, Real{.min = 0, .max = 2},
                 "Speed of the fastest device over that of the slowest, less 1, in products and "
-                "attention: ranks wait for the slowest. Not where `jitter` or a calibration says "
-                "how fast devices are."),
+                "attention: ranks wait for the slowest. Not where a calibration says how fast "
+                "devices "
+                "are."),
           field("jitter", &C::jitter, Real{.min = 0, .max = 10},
-                "Each device is slower by its own factor from 1 to 1 + jitter, instead of "
+                "Each device is slower by its own factor from 1 to 1 + jitter, on top of "
                 "`variation`."),
           field("seed", &C::seed, Int{.min = 0}, "Of the jitter."),
       },

@@ -241,9 +241,7 @@ IdleRules of_cluster(const IdleFacts& f, const ClusterPart& c) {
   return {
       {"cluster.seed", c.seed != ClusterPart{}.seed && !draws, "cluster.jitter is 0"},
       {"cluster.variation", varies && f.s.cluster.world_size() == 1, "there is one device"},
-      {"cluster.variation", varies && (c.jitter > 0 || measured),
-       measured ? "the calibration says how fast devices are"
-                : "cluster.jitter says how fast devices are"},
+      {"cluster.variation", varies && measured, "the calibration says how fast devices are"},
       {"cluster.fabric.spreading", fabric.spreading == Spreading::kHash && !f.s.flow_network,
        kAnalytic},
       {"cluster.fabric.rail_forwarding", !fabric.rail_forwarding && !f.s.flow_network, kAnalytic},

@@ -33,7 +33,7 @@ const Table<Training>& training_table() {
       "training",
       {
           field("tokens", &T::tokens, Real{.min = 1, .max = 1e18}, "To be trained on.").required(),
-          field("device_mtbf", &T::device_mtbf, Amount<Seconds>{.max = kCentury},
+          field("device_mtbf", &T::device_mtbf, Amount<Seconds>{},
                 "Mean time between failures of a device, with its share of hosts and network; each "
                 "stops the training. \"0 s\": none fails.")
               .otherwise("\"50700 h\", Llama 3 405B's"),

@@ -16,11 +16,26 @@ struct Part {
   std::int64_t end = -1;   // of cables, if it is one (Cable)
 };
 
-[[noreturn]] void refuse(const std::string& problem, const std::string& expected) {
-  throw InputError({.code = "C010",
-                    .problem = problem,
-                    .expected = expected,
-                    .cure = "correct the names in the fault"});
+[[noreturn]] void refuse(const std::string& problem, const std::string& expected,
+                         const std::string& cure = "correct the names in the fault") {
+  throw InputError({.code = "C010", .problem = problem, .expected = expected, .cure = cure});
+}
+
+/// Of the same links, named from either end.
+bool same_links(const Fault& a, const Fault& b) {
+  return (a.at == b.at && a.to == b.to) || (a.at == b.to && a.to == b.at);
+}
+
+void refuse_twice(const std::vector<Fault>& faults) {
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    for (std::size_t before = 0; before < i; ++before) {
+      if (!same_links(faults[before], faults[i])) continue;
+      const std::string end = faults[i].to.empty() ? "" : fmt::format(" to \"{}\"", faults[i].to);
+      refuse(
+          fmt::format("faults.{} and faults.{} are both of \"{}\"{}", before, i, faults[i].at, end),
+          "each part once", "remove one of them; the product of both is one factor");
+    }
+  }
 }
 
 Part part_in_node(const Graph& graph, const std::string& name) {
@@ -131,6 +146,7 @@ void move_to_working_nics(Island& island, std::int64_t node, std::int64_t rails)
 }  // namespace
 
 void apply_faults(Graph& graph, const std::vector<Fault>& faults) {
+  refuse_twice(faults);
   std::map<std::int64_t, Island> islands;
   const auto island_of = [&](std::int64_t node) -> Island& {
     return islands.emplace(node, graph.kind(node).island).first->second;

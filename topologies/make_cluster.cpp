@@ -96,6 +96,15 @@ void check_slowdowns(const ClusterSpec& spec, std::int64_t world_size) {
            fmt::format("a device from 0 to {} and a factor of at least 1", world_size - 1),
            "correct the slowdown");
   }
+  for (std::size_t i = 0; i < spec.slowdowns.size(); ++i) {
+    const std::int64_t device = spec.slowdowns[i].device;
+    for (std::size_t before = 0; before < i; ++before) {
+      if (spec.slowdowns[before].device != device) continue;
+      refuse("C006",
+             fmt::format("slowdowns.{} and slowdowns.{} are both of device {}", before, i, device),
+             "each device once", "remove one of them; the product of both is one factor");
+    }
+  }
 }
 
 [[noreturn]] void refuse_others(const OtherNodes& other, const std::string& problem,

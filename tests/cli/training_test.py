@@ -35,6 +35,15 @@ class Training(CommandTest):
         t = self.whole(LLAMA, "training.device_mtbf=0 s")
         self.assertEqual((t["failures"], t["lost_s"], t["restarts_s"], t["checkpoints"]), (0, 0, 0, 1))
 
+    def test_devices_may_last_for_centuries_and_from_where_that_does_not_matter(self):
+        """Their time between failures has no end, so that what is told of the unlimited one is so."""
+        path = "training.device_mtbf"
+        study = self.run_ok("whatif", LLAMA, "-L", f"{path}=50000 h,2000000 h", "--format", "json").json()
+        (at,) = [b["value"] for b in study["break_even"] if b["kind"] == "no_longer_matters"]
+        never = self.whole(LLAMA, f"{path}=0 s")["total_s"]
+        self.assertLess(self.whole(LLAMA, f"{path}={at * 1.02} h")["total_s"], 1.0102 * never)
+        self.assertGreater(self.whole(LLAMA, f"{path}={at / 1.02} h")["total_s"], 1.0098 * never)
+
     def test_intervals_are_whole_steps_and_none_is_better_than_the_default(self):
         best = self.whole(LLAMA)
         for interval in ("20 s", "1 min", "5 min", "2 h", "5 h"):

@@ -59,6 +59,44 @@ class WhatIf(CommandTest):
         self.assertEqual(len(study["points"]), 4)
         self.assertEqual(study["points"][2]["world_size"], 32)
 
+    def test_what_is_told_of_faster_nics_is_what_they_gain(self):
+        """Of narrow switches that nothing crosses, and of those that the groups cross."""
+        llama = SOURCE / "scenarios" / "llama"
+        large, small = llama / "llama-3.1-405b-16384xh100.json", llama / "llama-2-13b-16xa100.json"
+        narrow = ["cluster.fabric.oversubscription=8"]
+        for path, resource, faster, sets in (
+                (large, "ethernet", "440 Gbit/s", []), (small, "infiniband", "220 Gbit/s", []),
+                (small, "infiniband", "220 Gbit/s", narrow),
+                (small, "infiniband", "220 Gbit/s", [*narrow, "cluster.fabric.nodes_per_pod=1"])):
+            with self.subTest(path=path.stem, sets=sets):
+                words = [word for s in sets for word in ("--set", s)]
+                before = self.run_ok("run", path, *words, "--format", "json").json()
+                after = self.run_ok("run", path, *words, "--set", f"cluster.fabric.bandwidth={faster}",
+                                    "--format", "json").json()
+                told = before["sensitivity"][f"{resource}_bandwidth"]["step_time_change_for_10_percent"]
+                real = after["step_time_s"] / before["step_time_s"] - 1
+                self.assertAlmostEqual(told, real, delta=0.1 * abs(real) + 1e-4)
+
+    def test_the_least_jitter_does_not_make_devices_faster(self):
+        study = self.study(HYBRID, "-L", "cluster.jitter=0,0.0001,0.01,0.1")
+        steps = [p["step_time_s"] for p in study["points"]]
+        self.assertEqual(steps, sorted(steps))
+        self.assertLess(steps[1], 1.001 * steps[0])
+
+    def test_a_field_that_nothing_depends_on_is_told_from_one_that_is_no_limit(self):
+        def statement(path, values, *arguments):
+            study = self.study(HYBRID, "-L", f"{path}={values}", *arguments)
+            (found,) = study["break_even"]
+            self.assertEqual(found["kind"], "no_effect")
+            return found["statement"]
+        self.assertIn("changes nothing at all from",
+                      statement("cluster.storage_bandwidth", "1 GB/s,10 GB/s"))
+        self.assertIn("cluster.variation has no effect: there is one device", statement(
+            "cluster.variation", "0.1,0.2", "--set", "cluster=hgx-h100", "--set", "cluster.node.devices=1",
+            "--set", "strategy={}"))
+        self.assertRegex(statement(f"{INTER.replace('bandwidth', 'latency')}", "1 ns,2 ns"),
+                         "does not matter: from .* changes by less than 1 %")
+
     def test_layouts_that_do_not_divide_carry_the_reason(self):
         study = self.study(TINY, "-L", "strategy.tp=2,3")
         self.assertTrue(study["points"][0]["planned"])

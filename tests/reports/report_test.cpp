@@ -130,9 +130,22 @@ TEST(Report, NicsGainWhatTheirSlotsLetThrough) {
   m.cluster = make_cluster({.preset = "hgx-h100", .nodes = 2});
   const double least = 50.0 / (63 * kNicForPcie);  // of the time, with NICs as fast as the slots
   EXPECT_NEAR(m.report().sensitivity[0].change_for_ten_percent, -(1 - least) / 3, 1e-12);
-  // Where switches are the limit, a tenth more gets through.
-  m.cluster = make_cluster({.preset = "hgx-h100", .nodes = 2, .oversubscription = 4});
-  EXPECT_NEAR(m.report().sensitivity[0].change_for_ten_percent, -(1 - 1 / 1.1) / 3, 1e-12);
+}
+
+// Under one leaf switch nothing holds NICs up, however narrow it is above.
+TEST(Report, NicsGainATenthWhereTheirGroupsCrossNarrowSwitches) {
+  MadeUp m;
+  m.explanation.sensitivity = {{"infiniband_bandwidth", Seconds(1e-6)}};
+  m.cluster =
+      make_cluster({.preset = "hgx-h100", .nodes = 4, .nodes_per_pod = 2, .oversubscription = 4});
+  m.collectives[0].cost.cost.share[bandwidth_of(LinkClass::kInfiniband)] = Seconds(1e-6);
+  const auto change = [&m](const std::vector<std::int64_t>& devices) {
+    m.collectives[0].group = place_group(m.cluster, devices);
+    return m.report().sensitivity[0].change_for_ten_percent;
+  };
+  const double least = 50.0 / (63 * kNicForPcie);
+  EXPECT_NEAR(change({0, 8}), -(1 - least) / 3, 1e-12);
+  EXPECT_NEAR(change({0, 16}), -(1 - 1 / 1.1) / 3, 1e-12);
 }
 
 TEST(Report, CollectivesAreCountedOnTheBusiestStage) {

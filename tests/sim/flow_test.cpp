@@ -70,7 +70,7 @@ TEST(Flow, WhatWasIssuedBeforeTheHostWaitedBeginsAsInTheSweep) {
   c.workload.sequence_length = 24, c.workload.global_batch = 2;
   c.workload.gradient_clipping = c.workload.flash_attention = false;
   c.machine.preset = "dgx-a100", c.machine.devices_per_node = 2;
-  c.machine.slowdowns = {{0, 1.0625}, {0, 1.0625}}, c.machine.jitter = 0.1;
+  c.machine.slowdowns = {{0, 1.0625 * 1.0625}}, c.machine.jitter = 0.1;
   c.host.launch_time = Seconds(1e-8), c.host.graphs = c.host.waits_for_lengths = true;
   const Plan plan = c.plan();
   const Cluster cluster = c.cluster();

@@ -277,6 +277,16 @@ TEST(MakeCluster, RefusesSlowdownsOfAbsentDevicesAndSpeedups) {
   EXPECT_EQ(code_of([] { make_cluster({.preset = "hgx-h100", .slowdowns = {{7, 1.1}}}); }), "");
 }
 
+TEST(MakeCluster, RefusesTwoSlowdownsOfADeviceAndNamesBoth) {
+  try {
+    make_cluster({.preset = "hgx-h100", .slowdowns = {{7, 1.1}, {3, 1.2}, {7, 1.5}}});
+    FAIL() << "not refused";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "C006");
+    EXPECT_EQ(e.text().problem, "slowdowns.0 and slowdowns.2 are both of device 7");
+  }
+}
+
 TEST(MakeCluster, RefusesNodesThatNothingJoins) {
   NodeSpec node = find_node("hgx-h100");
   node.nics = 0;

@@ -45,6 +45,18 @@ std::string code_of(std::vector<Fault> faults) {
   return "";
 }
 
+TEST(Faults, TheSameLinksTwiceAreRefusedAndBothNamed) {
+  const std::string leaf = "pod 0 leaf 5", spine = "spine 1";
+  EXPECT_EQ(code_of({{.at = leaf, .to = spine, .factor = 0.5}, {.at = spine, .to = leaf}}), "C010");
+  EXPECT_EQ(code_of({{.at = spine, .factor = 0.5}, {.at = spine, .to = leaf}}), "");
+  try {
+    with({{.at = "node 0: nic 1"}, {.at = spine}, {.at = "node 0: nic 1", .factor = 0.5}});
+    FAIL() << "not refused";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().problem, "faults.0 and faults.2 are both of \"node 0: nic 1\"");
+  }
+}
+
 TEST(Faults, ASlowNicNarrowsItsGroupsAndNoOthers) {
   const Cluster c = with({{.at = "node 1: nic 3", .factor = 0.25}});
   const double b = c.nic_bandwidth.value;
