@@ -21,8 +21,14 @@ InitialWeight::InitialWeight(std::string_view name, std::int64_t layer, std::int
     : key_(mix64(hash_of(name) + kOdd * static_cast<std::uint64_t>(layer + 1))) {
   const bool looked_up =
       name == "embedding.weight" || name == "position.weight" || name == "token_type.weight";
-  if (name.ends_with("gamma")) {
+  if (name.ends_with("gamma") || name.ends_with("scan.d")) {
     mean_ = 1, size_ = 0.1;
+  } else if (name.ends_with("dt_bias")) {
+    // Softplus makes steps of 0.02 to 0.13 of it: states remember tens of tokens, as they do where
+    // training begins (steps of 0.001 to 0.1, and d = 1: state-spaces/mamba,
+    // mamba_ssm/modules/mamba2.py). States of few tokens come near zero, and the norms behind them
+    // divide by it.
+    mean_ = -3, size_ = 1;
   } else if (name.ends_with("beta") || name.ends_with("bias")) {
     size_ = 0.05;
   } else if (looked_up) {

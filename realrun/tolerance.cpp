@@ -12,6 +12,14 @@
 namespace plait {
 namespace {
 
+/// A tensor in which gradients cancel may be off by so many times as much as the whole.
+constexpr double kCancels = 10;
+
+/// From there on wrong gradients would pass. A factor 1 / n that is forgotten, or one too many, is
+/// off by 0.5 at least, and so is a gradient that misses one of two addends that are alike; of two
+/// that have nothing in common it is off by 0.7, half of which is along what should be there.
+constexpr double kMostOfAll = 0.45, kMostOfOne = 0.7, kMostAlong = 0.45;
+
 /// What of a plan is rounded more than its types say.
 struct Roundings {
   double squares = 0;    // of the relative errors that few bits make of gradients
@@ -62,25 +70,50 @@ Roundings roundings_of(const Plan& plan) {
   return out;
 }
 
+// A layer adds to x, of size sqrt(l + 1) behind l of them, a result of size 1 that is a product of
+// f factors. Each is off by what x is off by, e, so the result is by e sqrt(f), and
+//
+//   e'^2 (l + 2) = e^2 (l + 1 + f)
+//
+// f = 1: an attention and an MLP pass on what they get. A scan multiplies x, B, C and the gate, a
+// delta net values, keys (once as what is recalled), queries and the gate. States forget: tokens do
+// not add to it.
+double times_of_states(const Model& m) {
+  constexpr int kScan = 4, kDeltaNet = 5;
+  double squares = 1;
+  for (std::int64_t l = 0; l < m.recurrent_layers(); ++l) {
+    const int factors = l < m.delta_net_layers() ? kDeltaNet : kScan;
+    squares *= static_cast<double>(l + 1 + factors) / static_cast<double>(l + 2);
+  }
+  return std::sqrt(squares);
+}
+
+/// With what products of states make of an error. Each head has a few numbers of its own, whose
+/// gradients are sums that cancel.
+Tolerance with_states(Tolerance base, const Model& m) {
+  const double times = times_of_states(m);
+  if (times > 1)
+    base.error = std::max(base.error, std::min(kMostOfOne, kCancels * times * base.whole));
+  base.whole *= times, base.weights *= times;
+  return base;
+}
+
 // What is rounded otherwise makes what comes behind it round otherwise, so errors grow with the
 // square root of the layers; and those of a step's weights are of one sign in the next, so that
 // they grow as the steps. Where values jump, some terms of a gradient are others, which add up as
 // the square root of their number: where experts are chosen, those of one of T tokens at least.
-Tolerance grown(Tolerance base, const Roundings& found, const Plan& plan, int steps) {
+Tolerance grown(Tolerance base, const Roundings& found, const Model& m, const Plan& plan,
+                int steps) {
   constexpr double kTypical = 0.4;  // of what is allowed
   constexpr double kLayers = 4;     // that a tolerance is for
-  const double smooth =
-      base.whole * steps * std::sqrt(std::max(1.0, static_cast<double>(plan.layers) / kLayers));
+  // With states the first layers make most of it, and their number is counted above.
+  const auto layers = static_cast<double>(plan.layers - m.recurrent_layers());
+  const double smooth = base.whole * steps * std::sqrt(std::max(1.0, layers / kLayers));
   const double one_token = found.chooses ? 1 / static_cast<double>(plan.tokens_per_step) : 0;
   const double jumps = std::sqrt(kTypical * smooth * found.jumps + one_token);
   base.whole = smooth + jumps, base.error = std::max(base.error, smooth) + jumps;
   return base;
 }
-
-/// From there on wrong gradients would pass. A factor 1 / n that is forgotten, or one too many, is
-/// off by 0.5 at least, and so is a gradient that misses one of two addends that are alike; of two
-/// that have nothing in common it is off by 0.7, half of which is along what should be there.
-constexpr double kMostOfAll = 0.45, kMostOfOne = 0.7, kMostAlong = 0.45;
 
 Tolerance capped(Tolerance t) {
   t.vague = t.whole > kMostOfAll || t.error > kMostOfOne;
@@ -126,7 +159,6 @@ RunPrecision run_precision(std::string_view name) {
 // cancel may be off by kCancels times as much as the whole; a tensor that is off by e at random has
 // a cosine of 1 - e^2 / 2.
 Tolerance tolerance_of(RunPrecision precision, int steps) {
-  constexpr double kCancels = 10;
   const bool several = steps > 1;
   switch (precision) {
     case RunPrecision::kFp64: {
@@ -148,7 +180,8 @@ Tolerance tolerance_of(RunPrecision precision, int steps) {
 Tolerance tolerance_of(RunPrecision precision, const Model& model, const Plan& plan, int steps) {
   const Roundings found = roundings_of(plan);
   Tolerance out = tolerance_of(precision, steps);
-  if (precision == RunPrecision::kBf16) out = grown(out, found, plan, steps);
+  out = with_states(out, model);
+  if (precision == RunPrecision::kBf16) out = grown(out, found, model, plan, steps);
   if (found.squares > 0) {
     const double more = std::sqrt(found.squares);
     out.whole += more, out.error += more, out.weights = 0;

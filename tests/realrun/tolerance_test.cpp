@@ -138,4 +138,42 @@ TEST(Tolerance, MissingReductionsAreCaughtInFp32AndBf16) {
   EXPECT_GT(n, 60U);
 }
 
+/// Sixteen layers whose states pass over 512 tokens.
+Model deep_states(char letter) {
+  Model m = small_llama();
+  m.layer_pattern = std::string(16, letter), m.layers = 16, m.positions = PositionKind::kNone;
+  m.hidden = 64, m.ffn_hidden = 128, m.head_dim = 16, m.max_positions = 512;
+  m.state_size = m.state_head_dim = 32, m.state_heads = 4, m.state_groups = 2;
+  m.conv_width = 4, m.scan_chunk = 64;
+  return m;
+}
+
+// Errors of rounding grow with these layers, not with the tokens; missing sums are still others.
+TEST(Tolerance, OfDeepStatesIsWhatRoundingMakesOfThem) {
+  for (const char letter : {'g', 'm'}) {
+    const Model model = deep_states(letter);
+    for (const RunPrecision precision : {RunPrecision::kFp32, RunPrecision::kBf16}) {
+      SCOPED_TRACE(letter + std::string(name_of(precision)));
+      Workload w = in_precision(small_workload(), precision);
+      w.sequence_length = 512, w.global_batch = 2;
+      Strategy s;
+      s.mesh[Axis::kTp] = 2;
+      const Plan plan = make_plan(model, w, s);
+      const ModelState expected = run_steps(model, make_plan(model, w, Strategy{}), precision);
+      const Tolerance allowed = tolerance_of(precision, model, plan, 1);
+      const Verification v = compare(run_steps(model, plan, precision), expected);
+      EXPECT_TRUE(passes(v, allowed))
+          << v.whole_error << " of " << allowed.whole << ", " << v.worst_tensor << " "
+          << v.worst_error << " of " << allowed.error << ", " << v.worst_along << ", "
+          << v.loss_error << " of " << allowed.loss;
+      const std::vector<Mutation> faults = dropped(plan);
+      const auto fault = std::ranges::find_if(faults, [](const Mutation& m) {
+        return m.what.find("layer.forward: all_reduce") != std::string::npos;
+      });
+      ASSERT_NE(fault, faults.end());
+      EXPECT_FALSE(passes(compare(run_steps(model, fault->plan, precision), expected), allowed));
+    }
+  }
+}
+
 }  // namespace plait::tolerance_test
