@@ -84,11 +84,11 @@ Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (misaligned > 1 && leaves_matrix_units(op, device))
     return outside_of_matrix_units(op, device, slowdown);
   slowdown *= misaligned;
-  const TiledGemm* alone = tiled_gemm(device, op.in);
+  const TiledGemm* alone = tiled_gemm(device, op.in, op.weights);
   if (alone == nullptr) return datasheet_cost(op, device, slowdown);
   TiledGemm fit = *alone;
   fit.flops *= matmul_yield(device, op.in) / slowdown;
-  return cost_of(tiled_time(fit, op, device), tiled_quality(device, op.in), device);
+  return cost_of(tiled_time(fit, op, device), tiled_quality(device, op.in, op.weights), device);
 }
 
 }  // namespace plait

@@ -10,6 +10,10 @@ namespace {
 // pairs. In nvfp4 no k is split: b_S is as small as to say so.
 constexpr TiledGemm kAmpereHalf = {
     kAmpereUnit, 0.959, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32}, 2.14, 2.44};
+// TensorRT-LLM's products of 16 bits with weights of 4 and 8 (int4_wo and int8_wo of A100's table,
+// n and k from 256 up); other generations have no such table, and their own constants.
+constexpr TiledGemm kAmpereWidened = {
+    kAmpereUnit, 0.841, 1, 101, 0.224, 0.0015, 2.82, {0.904, 0.895, 0.677, 0.513}, 0.058, 11};
 // Volta was not measured: Ampere's form with e such that a large product runs at 0.73 of the peak,
 // between the 0.66 of cuBLAS 9 (83 of 125 TFLOP/s, Markidis et al. 2018) and Ampere's 0.81.
 constexpr TiledGemm kVoltaHalf = {
@@ -32,13 +36,14 @@ bool is_eight_bits(DType dtype) { return dtype == DType::kFp8 || dtype == DType:
 
 }  // namespace
 
-const TiledGemm* tiled_gemm(const Device& device, DType dtype) {
+const TiledGemm* tiled_gemm(const Device& device, DType dtype, WeightFormat weights) {
   if (device.sms <= 0) return nullptr;
   switch (generation_of(device)) {
     case Generation::kCpu:
     case Generation::kCdna: return nullptr;
     case Generation::kVolta: return &kVoltaHalf;
-    case Generation::kAmpere: return &kAmpereHalf;
+    case Generation::kAmpere:
+      return weights == WeightFormat::kPlain ? &kAmpereHalf : &kAmpereWidened;
     case Generation::kHopper: return is_eight_bits(dtype) ? &kHopperEight : &kHopperHalf;
     case Generation::kBlackwell:
       if (dtype == DType::kNvfp4) return &kBlackwellFour;
@@ -51,7 +56,7 @@ const TiledGemm* tiled_gemm(const Device& device, DType dtype) {
 // tests/costmodel. kOtherType: fp32 and fp64 take the rates of bf16 on their own peaks, assumed.
 constexpr double kOtherDevice = 0.2, kOtherType = 0.2;
 
-Quality tiled_quality(const Device& device, DType dtype) {
+Quality tiled_quality(const Device& device, DType dtype, WeightFormat weights) {
   const bool half = dtype == DType::kBf16 || dtype == DType::kFp16;
   const bool eight = is_eight_bits(dtype);
   if (!is_measured(device)) return {Provenance::kDatasheet, kOtherDevice};
@@ -61,7 +66,8 @@ Quality tiled_quality(const Device& device, DType dtype) {
     case Generation::kCpu:
     case Generation::kCdna:
     case Generation::kVolta: break;
-    case Generation::kAmpere: return {Provenance::kFitted, 0.105};
+    case Generation::kAmpere:
+      return {Provenance::kFitted, weights == WeightFormat::kPlain ? 0.105 : 0.19};
     case Generation::kHopper: return {Provenance::kFitted, eight ? 0.06 : 0.075};
     case Generation::kBlackwell: return {Provenance::kFitted, four ? 0.11 : eight ? 0.075 : 0.10};
   }

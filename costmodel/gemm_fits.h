@@ -47,9 +47,12 @@ struct TiledGemm {
 };
 
 /// nullptr where the device is no GPU or the number of its multiprocessors is not known.
-const TiledGemm* tiled_gemm(const Device& device, DType dtype);
+/// `weights`: narrow ones are widened on the way into the tiles by kernels of their own.
+const TiledGemm* tiled_gemm(const Device& device, DType dtype,
+                            WeightFormat weights = WeightFormat::kPlain);
 /// Of these constants on this device: fitted where it was measured, else by its data sheet.
-Quality tiled_quality(const Device& device, DType dtype);
+Quality tiled_quality(const Device& device, DType dtype,
+                      WeightFormat weights = WeightFormat::kPlain);
 
 /// How many rows each matrix of a batch has.
 enum class RowCounts : std::uint8_t {

@@ -13,8 +13,9 @@ namespace {
 /// Formats with a dot product in get_vec_dot_q_cuda, ggml-cuda/mmvq.cu. Engines widen the others on
 /// the way into the tiles of the matrix units, few rows as many (Marlin: Frantar et al. 2024, arXiv
 /// 2408.11743).
-bool is_of_llama_cpp(WeightFormat f) {
-  switch (f) {
+bool is_of_llama_cpp(const MatMul& op) {
+  switch (op.weights) {
+    case WeightFormat::kMxfp4: return op.in_llama_cpp;
     case WeightFormat::kPlain:
     case WeightFormat::kFp8:
     case WeightFormat::kInt8:
@@ -117,9 +118,8 @@ Cost widened_cost(MatMul op, const Device& device, double slowdown) {
 }  // namespace
 
 bool runs_as_in_llama_cpp(const MatMul& op, const Device& device) {
-  return is_of_llama_cpp(op.weights) &&
-         (most_rows(op) <= kMostVectors || has_matrix_units_for_bytes(device) ||
-          widens_first(op, device));
+  return is_of_llama_cpp(op) && (most_rows(op) <= kMostVectors ||
+                                 has_matrix_units_for_bytes(device) || widens_first(op, device));
 }
 
 Cost llama_cpp_product_cost(const MatMul& op, const Device& device, double slowdown) {

@@ -50,6 +50,9 @@ struct MatMul {
   /// Rows that one matrix of the batch may have, where they are not alike: those of all tokens that
   /// choose among experts. 0: m each.
   std::int64_t most_rows = 0;
+  /// By llama.cpp: which kernels weights in MXFP4 have. Those in its other formats have its own in
+  /// all engines.
+  bool in_llama_cpp = false;
   /// Operands are copies that torch.autocast has made, and so is what becomes of the result: sums
   /// of gradients are those of the casts behind.
   bool autocast = false;

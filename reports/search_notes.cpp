@@ -20,6 +20,7 @@ std::string without_section(const std::string& path) { return path.substr(path.f
 /// "; none is faster", or how far what is undecided may be off.
 std::string gap_of(const SearchReport& s) {
   const SearchCounts& c = s.counts;
+  if (c.considered == 0 && s.best.empty()) return "";
   if (c.open == 0) return s.not_begun > 0 ? "; none of these is faster" : "; none is faster";
   std::string open = fmt::format(", {} undecided", human_count(c.open));
   if (std::isinf(c.gap)) return open;

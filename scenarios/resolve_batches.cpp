@@ -19,8 +19,17 @@ BatchDefaults vllm_defaults(const Device& device) {
   return large ? BatchDefaults{8192, 1024} : BatchDefaults{2048, 256};
 }
 
-/// What is taken of other engines, which are told their sizes when they start.
-constexpr BatchDefaults kOthers = {8192, 1024};
+BatchDefaults defaults_of(ServingEngine engine, const Device& device) {
+  switch (engine) {
+    case ServingEngine::kVllm: return vllm_defaults(device);
+    case ServingEngine::kTensorRtLlm:
+      return {8192, 1024};  // it is told them when it starts
+    // llama-server's --ubatch-size and, as --parallel is by itself, slots (common/common.h,
+    // n_ubatch; tools/server/server.cpp at 5815cb84).
+    case ServingEngine::kLlamaCpp: return {512, 4};
+  }
+  return {};
+}
 
 /// Without chunked prefill a step of vLLM has room for the longest prompt; there are no more
 /// sequences than tokens (the same file, _set_default_max_num_seqs_and_batched_tokens_args).
@@ -30,7 +39,7 @@ void fill(const Json* own, const Json* shared, const Device& device, EngineLimit
            (shared != nullptr && shared->find(key) != nullptr);
   };
   const bool vllm = limits.engine == ServingEngine::kVllm;
-  const BatchDefaults usual = vllm ? vllm_defaults(device) : kOthers;
+  const BatchDefaults usual = defaults_of(limits.engine, device);
   if (!is_stated("max_num_batched_tokens")) {
     const bool whole = vllm && !limits.chunked_prefill;
     limits.max_tokens = whole ? std::max(usual.tokens, limits.max_context) : usual.tokens;

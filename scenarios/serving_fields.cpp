@@ -88,11 +88,12 @@ const Table<EngineLimits>& engine_table() {
           field("max_num_batched_tokens", &E::max_tokens, Int{.max = 1 << 24},
                 "Tokens of a step, prompts and answers together.")
               .otherwise("8192; of vLLM 2048 on devices of less than 70 GiB and on A100s, and "
-                         "max_model_len where that is more and prompts are not cut"),
+                         "max_model_len where that is more and prompts are not cut; of llama.cpp "
+                         "512"),
           field("max_num_seqs", &E::max_sequences, Int{.max = 1 << 20},
                 "Sequences that run at a time.")
-              .otherwise("1024; of vLLM 256 on devices of less than 70 GiB and on A100s; no "
-                         "more than max_num_batched_tokens"),
+              .otherwise("1024; of vLLM 256 on devices of less than 70 GiB and on A100s; of "
+                         "llama.cpp 4; no more than max_num_batched_tokens"),
           field("block_size", &E::block_size, Int{.max = 1 << 16},
                 "Tokens of a block of the key-value cache."),
           field("max_model_len", &E::max_context, Int{.max = 1 << 28},

@@ -129,12 +129,13 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
     for (Op& op : block.ops) {
       if (is_router(d, op)) continue;
       const bool experts = multiplies_by_experts(d, op);
-      if (!experts) {
+      if (experts) {
+        packing.pack(op, precision.experts, "serving.expert_weights");
+        body_of<MatMul>(op)->served = precision.fused_experts;
+      } else {
         packing.pack(op, precision.weights, "serving.weights");
-        continue;
       }
-      packing.pack(op, precision.experts, "serving.expert_weights");
-      body_of<MatMul>(op)->served = precision.fused_experts;
+      if (MatMul* product = body_of<MatMul>(op)) product->in_llama_cpp = !precision.fused_experts;
     }
   }
   for (Op& op : d.head_forward.ops) packing.pack(op, precision.head, "serving.head_weights");

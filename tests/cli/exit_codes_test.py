@@ -151,8 +151,8 @@ class ExitCodes(CommandTest):
 
     def test_a_message_shows_what_a_terminal_would_act_on(self):
         binary = self.folder / "binary"
-        binary.write_bytes(b"\x7fELF\x00\x1b[31m distributed_type:" + bytes(1000))
-        told = plait("import", binary)
+        binary.write_bytes(b"--num-layers \x7fELF\x00\x1b[31m --hidden-size " + bytes(1000))
+        told = plait("import", binary, "--from", "megatron-core")
         self.assertEqual(told.code, 2)
         self.assertIn("\\x7fELF\\x00", told.err)
         self.assertIn("cure:", told.err)

@@ -106,7 +106,7 @@ class Export(CommandTest):
 
     def test_no_more_sequences_are_exported_than_their_cache_has_room_for(self):
         scenario = {"model": "llama-3.1-8b", "cluster": "hgx-h100", "strategy": {"tp": 8},
-                    "serving": {"engine": {"kernels": "llama_cpp", "max_model_len": 8192},
+                    "serving": {"engine": {"kernels": "llama_cpp", "max_model_len": 8192, "max_num_seqs": 1024},
                                 "weights": "q4_k"}}
         path = self.file("s.json", json.dumps(scenario))
         cache = plait("serve", path, "--set", "serving.requests.count=2", "--format", "json")

@@ -55,7 +55,7 @@ class Realrun(CommandTest):
         result = plait("realrun", *DIVERGED)
         self.assertEqual(result.code, 1)
         self.assertIn("DIFFERENT", result.out)
-        self.assertIn("verify fewer, or in fp32", result.out)
+        self.assertIn("verify fewer layers and steps, or in fp32", result.out)
 
     def test_a_scenario_in_all_precisions(self):
         result = plait("realrun", SMALL, "--verify", "--precision", "fp64,fp32,bf16", "--steps", "2")

@@ -8,6 +8,8 @@
 
 #include <cmath>
 
+#include "costmodel/kernels.h"
+#include "tests/costmodel/devices.h"
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/measured_kernels.h"
 
@@ -89,6 +91,48 @@ TEST(GemmFits, PredictTheOtherPairs) {
       if (what.ends_with("all")) {
         EXPECT_NEAR(e.within_band, 0.8, 0.03) << what;
       }
+    }
+  }
+}
+
+/// Products of 16 bits with narrow weights, which one table has.
+struct Narrow {
+  const char* type;
+  WeightFormat weights;
+};
+std::vector<GemmRow> widened_rows(const Narrow& narrow, const std::filesystem::path& kernels) {
+  std::vector<GemmRow> rows;
+  for (const auto& table : tables(kernels / "aiconfigurator/a100_sxm", "gemm_perf__trtllm")) {
+    for (const Record& r : read_table(table)) {
+      const std::int64_t n = std::stoll(r.at("n")), k = std::stoll(r.at("k"));
+      if (r.at("gemm_dtype") != narrow.type || std::min(n, k) < 256 || !is_held_out(n, k)) continue;
+      MatMul op{.m = std::stoll(r.at("m")), .n = n, .k = k};
+      op.weights = narrow.weights;
+      rows.push_back({op, Seconds(std::stod(r.at("latency_us")) * 1e-6), Bytes()});
+    }
+  }
+  return rows;
+}
+
+TEST(GemmFits, PredictTheOtherPairsOfWidenedWeights) {
+  const auto folder = kernel_data();
+  if (!folder) GTEST_SKIP() << kSkip;
+  Errors errors;
+  for (const Narrow& narrow :
+       {Narrow{"int4_wo", WeightFormat::kInt4}, Narrow{"int8_wo", WeightFormat::kInt8}}) {
+    for (const GemmRow& r : widened_rows(narrow, *folder)) {
+      const Cost cost = CostModel{}.compute(r.op, a100());
+      const Seconds time = gemm_cost(r.op, a100()).total();
+      errors.add("all", time / r.time, cost.band);
+      errors.add(fmt::format("{}, {}", narrow.type, r.op.m <= 16 ? "m <= 16" : "m > 16"),
+                 time / r.time, cost.band);
+    }
+  }
+  errors.print();
+  for (const auto& [what, e] : errors.summaries()) {
+    EXPECT_LE(e.mean, what.ends_with("<= 16") ? 0.26 : 0.13) << what;
+    if (what == "all") {
+      EXPECT_NEAR(e.within_band, 0.8, 0.03);
     }
   }
 }

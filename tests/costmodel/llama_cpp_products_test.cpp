@@ -26,6 +26,10 @@ TEST(LlamaCppProducts, RunInItsFormatsOnly) {
   EXPECT_TRUE(runs_as_in_llama_cpp(op, find_device("v100-pcie-32")));
   op.weights = WeightFormat::kInt4;
   EXPECT_FALSE(runs_as_in_llama_cpp(op, h100())) << "Marlin's";
+  op.weights = WeightFormat::kMxfp4;
+  EXPECT_FALSE(runs_as_in_llama_cpp(op, h100())) << "of vLLM";
+  op.in_llama_cpp = true;
+  EXPECT_TRUE(runs_as_in_llama_cpp(op, h100()));
 }
 
 // 0.54 G multiplications take longer than 38 MB.

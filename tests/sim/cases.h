@@ -225,7 +225,9 @@ class RandomCase {
     m.nodes_per_pod = pick_(1, 3);
     c.launch = coin() ? 1 : 0.001;
     for (std::int64_t n = pick_(0, 3); n > 0; --n) {
-      m.slowdowns.push_back({pick_(0, world - 1), 1 + static_cast<double>(pick_(1, 8)) / 16});
+      const Slowdown one{pick_(0, world - 1), 1 + static_cast<double>(pick_(1, 8)) / 16};
+      if (std::ranges::count(m.slowdowns, one.device, &Slowdown::device) == 0)
+        m.slowdowns.push_back(one);
     }
     m.jitter = pick_(0, 3) == 0 ? 0.1 : 0;
     if (pick_(0, 2) == 0) shuffle(c.placement, world);
