@@ -28,8 +28,10 @@ bool ends_values(const ShellWord& word) {
          t == "python3";
 }
 
-/// No word between the dashes is another: --vocab-file is no slip of --vocab-size.
+/// No word between the dashes is another: --vocab-file is no slip of --vocab-size, and -t none of
+/// -a.
 bool has_its_words(const std::string& name, const std::string& slip) {
+  if (!name.starts_with("--")) return false;
   const std::vector<std::string> a = split(name, '-'), b = split(slip, '-');
   if (a.size() != b.size()) return true;  // a dash is the slip
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -17,7 +17,7 @@ struct Row {
   std::string_view preset, hub;
   TitanModel titan = {};
 };
-// torchtitan: __init__.py of torchtitan/models/llama3, llama4 and deepseek_v3.
+// torchtitan: __init__.py of torchtitan/models/llama3, llama4, deepseek_v3 and qwen3.
 constexpr std::array kRows = {
     Row{"gpt2", "openai-community/gpt2"},
     Row{"gpt2-medium", "openai-community/gpt2-medium"},
@@ -51,12 +51,12 @@ constexpr std::array kRows = {
     Row{"qwen-2.5-14b", "Qwen/Qwen2.5-14B"},
     Row{"qwen-2.5-32b", "Qwen/Qwen2.5-32B"},
     Row{"qwen-2.5-72b", "Qwen/Qwen2.5-72B"},
-    Row{"qwen3-0.6b", "Qwen/Qwen3-0.6B"},
-    Row{"qwen3-1.7b", "Qwen/Qwen3-1.7B"},
-    Row{"qwen3-4b", "Qwen/Qwen3-4B"},
-    Row{"qwen3-8b", "Qwen/Qwen3-8B"},
-    Row{"qwen3-14b", "Qwen/Qwen3-14B"},
-    Row{"qwen3-32b", "Qwen/Qwen3-32B"},
+    Row{"qwen3-0.6b", "Qwen/Qwen3-0.6B", {"qwen3", "0.6B"}},
+    Row{"qwen3-1.7b", "Qwen/Qwen3-1.7B", {"qwen3", "1.7B"}},
+    Row{"qwen3-4b", "Qwen/Qwen3-4B", {"qwen3", "4B"}},
+    Row{"qwen3-8b", "Qwen/Qwen3-8B", {"qwen3", "8B"}},
+    Row{"qwen3-14b", "Qwen/Qwen3-14B", {"qwen3", "14B"}},
+    Row{"qwen3-32b", "Qwen/Qwen3-32B", {"qwen3", "32B"}},
     Row{"yi-34b", "01-ai/Yi-34B"},
     Row{"phi-4", "microsoft/phi-4"},
     Row{"gemma-2b", "google/gemma-2b"},
@@ -78,8 +78,8 @@ constexpr std::array kRows = {
     Row{"mixtral-8x22b", "mistralai/Mixtral-8x22B-v0.1"},
     Row{"llama-4-scout", "meta-llama/Llama-4-Scout-17B-16E", {"llama4", "17bx16e"}},
     Row{"llama-4-maverick", "meta-llama/Llama-4-Maverick-17B-128E", {"llama4", "17bx128e"}},
-    Row{"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
-    Row{"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B"},
+    Row{"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B", {"qwen3", "30B-A3B"}},
+    Row{"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B", {"qwen3", "235B-A22B"}},
     Row{"qwen3-coder-480b-a35b", "Qwen/Qwen3-Coder-480B-A35B-Instruct"},
     Row{"qwen3-next-80b-a3b", "Qwen/Qwen3-Next-80B-A3B-Instruct"},
     Row{"qwen3.5-35b-a3b", "Qwen/Qwen3.5-35B-A3B"},

@@ -8,6 +8,7 @@
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/llama_cpp/llama_cpp.h"
+#include "scenarios/dialects/llama_cpp/llama_cpp_idle.h"
 #include "scenarios/dialects/llama_cpp/llama_cpp_load.h"
 #include "scenarios/dialects/llama_cpp/llama_cpp_overrides.h"
 #include "scenarios/dialects/llama_cpp/llama_cpp_weights.h"
@@ -266,8 +267,12 @@ class Reader {
   void read_cache() {
     struct Type {
       const char *theirs, *ours;
+      double bits;  // of a value
     };
-    constexpr Type kTypes[] = {{"f16", "fp16"}, {"bf16", "bf16"}, {"f32", "fp32"}, {"q8_0", "fp8"}};
+    // ggml-common.h: blocks of 32 values with a scale, and _1 with a least value too.
+    constexpr Type kTypes[] = {{"f16", "fp16", 16},  {"bf16", "bf16", 16}, {"f32", "fp32", 32},
+                               {"q8_0", "fp8", 8.5}, {"q5_1", "fp8", 6},   {"q5_0", "fp8", 5.5},
+                               {"q4_1", "fp8", 5},   {"q4_0", "fp8", 4.5}, {"iq4_nl", "fp8", 4.5}};
     const char *k = "--cache-type-k", *v = "--cache-type-v";
     const std::string keys = args_.text(k).value_or("f16"), values = args_.text(v).value_or("f16");
     if (keys != values) {
@@ -276,7 +281,11 @@ class Reader {
     }
     const auto* type = std::ranges::find(kTypes, keys, &Type::theirs);
     if (type == std::end(kTypes)) return args_.unsupported(k, "keys and values in " + keys);
-    if (keys == "q8_0") near("keys and values in q8_0, 8.5 bits each, are read as fp8");
+    if (type->ours == std::string_view("fp8")) {
+      near(fmt::format("keys and values in {}, {} bits each, are read as fp8, which has 8{}", keys,
+                       type->bits,
+                       type->bits < 8 ? ": the cache is planned larger than it is" : ""));
+    }
     give(k, "serving.kv_cache", json_quote(type->ours));
   }
 
@@ -302,7 +311,9 @@ class Reader {
     const char* context = "--ctx-size";
     const std::int64_t tokens = args_.integer(context, 0).value_or(0);
     const bool fits = args_.one_of("--fit", {"on", "off"}).value_or("on") == "on";
-    if (tokens == 0) return program_ == kBenchmark ? void() : read_whole_context(fits);
+    // 0 that is said keeps --fit from taking less (common/arg.cpp, fit_params_min_ctx).
+    const bool whole = args_.has(context) || !fits;
+    if (tokens == 0) return program_ == kBenchmark ? void() : read_whole_context(whole);
     if (tokens < parts) args_.malformed(context, "at least a token for each of --parallel");
     give(context, "serving.engine.max_model_len", std::to_string(capped(tokens / parts)));
     give(context, "serving.engine.kv_cache_tokens", std::to_string(tokens));
@@ -315,12 +326,13 @@ class Reader {
                      positions_of(*model), preset_));
     return positions_of(*model);
   }
-  void read_whole_context(bool fits) {
+  /// `whole`: no less than the model's own.
+  void read_whole_context(bool whole) {
     const Model* model = find_preset(preset_);
-    if (!fits && model != nullptr) {
+    if (whole && model != nullptr) {
       const std::string positions = std::to_string(positions_of(*model));
-      out_.give_default("serving.engine.max_model_len", positions);
-      return out_.give_default("serving.engine.kv_cache_tokens", positions);
+      give("--ctx-size", "serving.engine.max_model_len", positions);
+      return give("--ctx-size", "serving.engine.kv_cache_tokens", positions);
     }
     near("without --ctx-size the context is the model's own" +
          (model == nullptr ? "" : fmt::format(", {} tokens", positions_of(*model))) +
@@ -376,6 +388,7 @@ Imported read(const std::string& text, const std::string& file) {
   out.serves = true;
   Reader(args, program, out).read(visible_devices(text, "llama"));
   out.foreign = args.knows_none() && program.empty();
+  pass_over_idle(args);
   args.report_unread(out.warnings);
   warn_unread(variables_of(text, "LLAMA_ARG_"), out.warnings);
   return out;

@@ -46,6 +46,14 @@ bool hides_tensor_parallelism(const Strategy& s) {
   return s.mesh.size_of(kTensorAxes) > 1 && s.tensor.overlap == TensorOverlap::kRing;
 }
 
+/// torch.compile makes one kernel each of what eager PyTorch runs as chains.
+bool is_compiled(const Scenario& s) {
+  const Kernels& k = s.kernels;
+  const bool fused =
+      k.norm == Fusion::kFused && k.rope == Fusion::kFused && k.activation == Fusion::kFused;
+  return fused || hides_tensor_parallelism(s.strategy);
+}
+
 /// Whole ones; without their number it takes 10,000.
 void write_steps(ExportDraft& d) {
   const Workload& w = d.scenario.workload;
@@ -96,7 +104,7 @@ void write_training(ExportDraft& d) {
     d.say({"workload.gradient_clipping"});
   }
   const Strategy& s = d.scenario.strategy;
-  if (hides_tensor_parallelism(s)) d.set("compile", "true");
+  if (is_compiled(d.scenario)) d.set("compile", "true");
   write_steps(d);
   const OffloadOptions& o = s.offload;
   if (s.zero_stage == 3 && o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu) {

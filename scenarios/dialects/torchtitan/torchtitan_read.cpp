@@ -11,7 +11,6 @@
 #include "model/presets.h"
 #include "scenarios/dialects/hub_names.h"
 #include "scenarios/dialects/launched_machine.h"
-#include "scenarios/dialects/shell/here_documents.h"
 #include "scenarios/dialects/toml_map.h"
 #include "scenarios/dialects/torchtitan/torchtitan.h"
 
@@ -28,20 +27,11 @@ constexpr std::array kSchedules = {
     ScheduleName{"interleaved1f1b", "interleaved", 2}, ScheduleName{"zbvzerobubble", "zb-v", 2},
     ScheduleName{"dualpipev", "dualpipe-v", 2}};
 
-/// A table is the first that it says.
-bool is_toml(const std::string& text) {
-  for (const std::string& line : split(text, '\n')) {
-    const std::string_view words = trimmed(line);
-    if (!words.empty() && !words.starts_with('#')) return words.starts_with('[');
-  }
-  return false;
-}
-
 /// What is absent has torchtitan's default.
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : Reading(text, is_toml(text) ? "" : config_in(text), file) {}
+      : Reading(text, config_in(text) == text ? "" : config_in(text), file) {}
 
   Imported read() {
     out_.framework = compiles() ? "torchtitan-2025" : "torchtitan";
@@ -254,17 +244,25 @@ class Reading {
     if (shards_weights_) resharding();
   }
 
-  /// On ranks that shard the other weights, those along cp among them.
+  /// On ranks that shard the other weights, those along cp among them, and those along tp where
+  /// these do not split experts (expert_tensor_parallel_degree 1, of versions since 2025).
   void experts() {
     const ConfigEntry* dealt = degree("expert_parallel_degree");
-    const std::int64_t ranks = entries_.integer(dealt, 1);
-    const bool over_cp = cp_ > 1 && ranks > 1;
-    if (over_cp && ranks % cp_ != 0)
-      entries_.unsupported(*dealt, "experts on some of the ranks along cp");
-    ep_ = over_cp ? ranks / cp_ : ranks;
+    const ConfigEntry* split = degree("expert_tensor_parallel_degree");
+    const std::int64_t ranks = entries_.integer(dealt, 1), each = entries_.integer(split, tp_);
     if (ranks == 1) return;
+    if (each != 1 && each != tp_) entries_.malformed(*split, fmt::format("1 or {}, as tp", tp_));
+    const std::int64_t beside = cp_ * (tp_ / each);
+    if (ranks % beside != 0)
+      entries_.unsupported(*dealt, "experts on some of the ranks along cp or tp");
+    ep_ = ranks / beside;
     give(dealt, "strategy.ep", std::to_string(ep_));
-    give(dealt, "strategy.expert_axes", over_cp ? R"("cp+ep")" : R"("ep")");
+    give(split == nullptr ? dealt : split, "strategy.expert_axes",
+         fmt::format(R"("{}ep{}")", cp_ > 1 ? "cp+" : "", each < tp_ ? "+tp" : ""));
+    if (split == nullptr && tp_ > 1) {
+      out_.warnings.push_back(
+          {"W008", "experts are read as split along tp: expert_tensor_parallel_degree is absent"});
+    }
   }
 
   void replicas() {
@@ -340,6 +338,15 @@ class Reading {
   }
 
   void optimizer() {
+    const ConfigEntry* early = find("optimizer.early_step_in_backward");
+    if (entries_.flag(early, false)) {
+      out_.warnings.push_back(
+          {"W008",
+           fmt::format(
+               "{} (line {}) is read as an optimizer behind the backward pass: gradients of "
+               "all layers are planned to stay until then",
+               early->path, early->line)});
+    }
     const ConfigEntry* name = find("optimizer.name");
     if (name == nullptr || lower_case(name->text).starts_with("adam")) return;
     out_.warnings.push_back(
@@ -373,16 +380,6 @@ class Reading {
 };
 
 }  // namespace
-
-std::string config_in(const std::string& text) {
-  const auto is_of_titan = [](const std::string& toml) {
-    return is_toml(toml) && ("\n" + toml).find("\n[training]") != std::string::npos;
-  };
-  if (is_of_titan(text)) return text;
-  for (const HereDocument& document : settings_written_by(text))
-    if (is_of_titan(document.contents)) return in_place(document);
-  return "";
-}
 
 Imported read(const std::string& text, const std::string& file) {
   return Reading(text, file).read();

@@ -18,6 +18,7 @@
 #include "scenarios/dialects/vllm/vllm_idle.h"
 #include "scenarios/dialects/vllm/vllm_integers.h"
 #include "scenarios/dialects/vllm/vllm_limits.h"
+#include "scenarios/dialects/vllm/vllm_load.h"
 #include "scenarios/dialects/vllm/vllm_speculation.h"
 #include "scenarios/dialects/vllm/vllm_words.h"
 
@@ -186,8 +187,10 @@ class ServingReader {
   void read_length(const NamedModel& model) {
     const char *option = "--max-model-len", *key = "engine.max_model_len";
     if (is_automatic(args_, option)) return;
-    if (const auto n = readable_integer(args_, option))
+    if (const auto n = readable_integer(args_, option)) {
+      fit_load(*n, out_);
       return give(option, key, std::to_string(*n));
+    }
     const Model* known = find_preset(model.preset);
     if (known != nullptr) {
       const std::int64_t own = positions_of_hub_name(model.name);

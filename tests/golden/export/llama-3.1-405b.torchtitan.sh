@@ -15,6 +15,7 @@ local_batch_size = 16
 mixed_precision_param = "bfloat16"
 mixed_precision_reduce = "float32"
 max_norm = 1.0
+compile = true
 
 [parallelism]
 tensor_parallel_degree = 8

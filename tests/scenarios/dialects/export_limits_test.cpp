@@ -108,7 +108,7 @@ TEST(ExportTorchtitan, StateInHostMemoryAndProductsBesideTrafficAreSwitches) {
   for (const char* key : {"enable_cpu_offload", "enable_async_tensor_parallel", "compile"}) {
     EXPECT_EQ(value_of(s, key), "true") << key;
   }
-  const Settings plain = settings_of(Dialect::kTorchtitan, {});
+  const Settings plain = settings_of(Dialect::kTorchtitan, {{"kernels.norm", "eager"}});
   for (const char* key : {"enable_cpu_offload", "enable_async_tensor_parallel", "compile"}) {
     EXPECT_EQ(value_of(plain, key), "-") << key;
   }
@@ -251,6 +251,19 @@ TEST(ExportDeepSpeed, SumsOfGradientsHaveATypeThatItAccepts) {
   EXPECT_EQ(type("0", "fp16"), "-");
   EXPECT_EQ(type("0", "bf16"), "\"fp32\"");
   EXPECT_EQ(type("1", "fp16"), "\"fp32\"");
+}
+
+// What one kernel each makes of chains is torch.compile, which the import reads.
+TEST(ExportLimits, TorchtitanCompilesWhereKernelsAreFused) {
+  const auto value = [](const std::vector<Override>& changes, const char* key) {
+    const Settings s = settings_of(scenario_at("llama/llama-3.1-8b-8xh100-fsdp", changes),
+                                   Dialect::kTorchtitan, Launcher::kNone);
+    const auto found = std::ranges::find(s.settings, key, &Setting::key);
+    return found == s.settings.end() ? std::string("absent") : found->value;
+  };
+  EXPECT_EQ(value({{"framework", "torchtitan-2025"}}, "compile"), "true");
+  EXPECT_EQ(value({{"framework", "torchtitan"}}, "compile"), "absent");
+  EXPECT_EQ(value({{"model", "qwen3-8b"}}, "name"), R"("qwen3")");
 }
 
 }  // namespace plait::export_limits_test

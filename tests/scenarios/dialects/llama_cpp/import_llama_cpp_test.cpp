@@ -190,8 +190,7 @@ TEST(ImportLlamaCpp, NothingIsPassedOverInSilence) {
   const auto told = [](const std::string& line) {
     return warnings(Dialect::kLlamaCpp, "llama-server " + line);
   };
-  EXPECT_EQ(told("-c 8 -t 8 -mg 0 --jinja -ngl 3 -p 'a b'"),
-            "W007: not read: -t, -mg, --jinja, -p\n");
+  EXPECT_EQ(told("-c 8 -t 8 -mg 0 --jinja -ngl 3 -p 'a b'"), "W007: not read: -t, -mg, -p\n");
   EXPECT_EQ(told("-c 8 --n-gpu-layer 3"),
             "W007: not read: --n-gpu-layer (did you mean --n-gpu-layers?)\n");
   EXPECT_EQ(told("-c 8 -m x.gguf"), "W007: not read: the model x.gguf, which is no preset\n");
@@ -199,7 +198,7 @@ TEST(ImportLlamaCpp, NothingIsPassedOverInSilence) {
   EXPECT_EQ(told("-c 8 -m Llama-2-7B-Q4_K_S.gguf"),
             "W008: weights in q4_k_s, which mixes formats, are read as q4_k\n");
   EXPECT_EQ(told("-c 8 -ctk q8_0 -ctv q8_0"),
-            "W008: keys and values in q8_0, 8.5 bits each, are read as fp8\n");
+            "W008: keys and values in q8_0, 8.5 bits each, are read as fp8, which has 8\n");
   EXPECT_EQ(told("-c 8 -m $MODEL -ngl 20 -fa -nkvo 0"), "");
   EXPECT_TRUE(
       told("-m x.gguf")
@@ -258,7 +257,7 @@ TEST(ImportLlamaCpp, BadValuesAreRefused) {
   EXPECT_EQ(refused("-ts 1,a"), "D003 line 1");
   EXPECT_EQ(refused("-c 3 -np 4"), "D003 line 1");
   EXPECT_EQ(refused("-kvo -nkvo"), "D004 line 1");
-  EXPECT_EQ(refused("-ctk q4_0 -ctv q4_0"), "D006 line 1");
+  EXPECT_EQ(refused("-ctk q2_k -ctv q2_k"), "D006 line 1");
   EXPECT_EQ(refused("-ctv q8_0"), "D006 line 1");
 }
 
@@ -317,6 +316,34 @@ TEST(ImportLlamaCpp, ADenseModelHasNoExpertsToKeepOnTheHost) {
                   .find("(line 1) changes nothing: llama-3.1-8b has no experts"),
               std::string::npos);
   }
+}
+
+TEST(ImportLlamaCpp, ANarrowCacheIsReadAsTheNextWiderType) {
+  const std::string command = "llama-server -m llama-3.1-8b-q4_0.gguf -c 0 -ctk q4_0 -ctv q4_0\n";
+  const Imported read = read_settings(command, "run.sh", Dialect::kLlamaCpp);
+  const auto value = [&](const std::string& path) {
+    const auto found = std::ranges::find(read.given, path, &Given::path);
+    return found == read.given.end() ? std::string() : found->value;
+  };
+  EXPECT_EQ(value("serving.kv_cache"), R"("fp8")");
+  EXPECT_EQ(value("serving.engine.max_model_len"), "131072");  // the model's own
+  std::string said;
+  for (const Warning& w : read.warnings) said += printed(w);
+  EXPECT_NE(said.find("4.5 bits each"), std::string::npos) << said;
+  EXPECT_EQ(said.find("what --fit finds"), std::string::npos) << said;
+}
+
+TEST(ImportLlamaCpp, OptionsThatChangeNothingAreNotListed) {
+  const std::string command = "llama-server -m llama-3.1-8b-q4_0.gguf -c 4096 ";
+  const auto said = [&](const std::string& more) {
+    std::string out;
+    for (const Warning& w : read_settings(command + more, "run.sh", Dialect::kLlamaCpp).warnings)
+      out += printed(w) + "\n";
+    return out;
+  };
+  EXPECT_EQ(said("--host 0.0.0.0 --port 80 --jinja --temp 0.7 --top-p 0.9 -lv 3 --no-warmup"),
+            said(""));
+  EXPECT_NE(said("--unheard-of"), said(""));
 }
 
 }  // namespace plait::import_test::of_llama_cpp

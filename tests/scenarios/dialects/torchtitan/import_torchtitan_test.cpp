@@ -314,8 +314,7 @@ TEST(ImportTorchtitan, KeysThatChangeNoStepAreNotListed) {
   EXPECT_EQ(said("name = \"AdamW\"\n"), "");
   EXPECT_NE(said("name = \"Muon\"\n").find("W008: the optimizer Muon (line 12) is read as Adam"),
             std::string::npos);
-  EXPECT_EQ(said("early_step_in_backward = true\n"),
-            "W007: not read: optimizer.early_step_in_backward\n");
+  EXPECT_EQ(said("unheard_of = true\n"), "W007: not read: optimizer.unheard_of\n");
 }
 
 TEST(ImportTorchtitan, APipelineSaysNothingThatHasNoEffect) {
@@ -381,6 +380,13 @@ TEST(ImportTorchtitan, AScriptThatWritesItsFileIsReadWithItsMachine) {
   const std::string wrong =
       text.substr(0, text.find("= 2")) + "= two" + text.substr(text.find("= 2") + 3);
   EXPECT_EQ(refusal(Dialect::kTorchtitan, wrong), "D003 line 6");
+}
+
+TEST(ImportTorchtitan, AStepWithinTheBackwardPassIsTold) {
+  EXPECT_NE(warnings(Dialect::kTorchtitan,
+                     "[training]\nsteps = 1\n[optimizer]\nearly_step_in_backward = true\n")
+                .find("early_step_in_backward (line 4)"),
+            std::string::npos);
 }
 
 }  // namespace plait::import_torchtitan_test

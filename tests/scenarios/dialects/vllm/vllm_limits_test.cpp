@@ -79,4 +79,17 @@ TEST(VllmLimits, WhatVllmDoesNotStartWithIsNotExported) {
   EXPECT_EQ(told(R"({"kv_cache": "fp8"})"), "fp8");
 }
 
+// A scenario's own requests, 1024 and 128 tokens, have no room.
+TEST(VllmLimits, RequestsFitAShortContext) {
+  const Imported read = read_settings("vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 512",
+                                      "run.sh", Dialect::kVllm);
+  const auto kinds = std::ranges::find(read.given, "serving.requests.kinds", &Given::path);
+  ASSERT_NE(kinds, read.given.end());
+  EXPECT_EQ(kinds->value, R"([{"prompt_tokens": 456, "output_tokens": 56}])");
+  EXPECT_TRUE(kinds->by_default);
+  const Imported wide = read_settings("vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 4096",
+                                      "run.sh", Dialect::kVllm);
+  EXPECT_EQ(std::ranges::count(wide.given, "serving.requests.kinds", &Given::path), 0);
+}
+
 }  // namespace plait::vllm_limits_test
