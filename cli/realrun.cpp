@@ -124,9 +124,8 @@ std::string text_of(const Verification& v, const Tolerance& allowed) {
                   v.whole_error, bound_text(allowed.whole));
   if (allowed.vague) {
     text +=
-        "         rounding may make more than is allowed here, of so many layers and steps or in "
-        "so "
-        "few bits: verify fewer layers and steps, or in fp32 without quantised exchanges\n";
+        "         rounding may make more than is allowed here, of so many layers and steps or "
+        "in so few bits: verify fewer layers and steps, or in fp32 without quantised exchanges\n";
   }
   text += fmt::format("worst    {}: relative error {:.1e}, allowed {}\n",
                       v.worst_tensor.empty() ? "none" : v.worst_tensor, v.worst_error,

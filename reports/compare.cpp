@@ -178,8 +178,7 @@ std::string half_squares_words(const std::vector<const Report*>& reports) {
   std::string range = human_percent(least);
   if (human_percent(most) != range) range += " to " + human_percent(most);
   return "MFU and HFU count whole squares of causal attention; where half of each counts, as "
-         "kernels "
-         "compute it, MFU is " +
+         "kernels compute it, MFU is " +
          range;
 }
 

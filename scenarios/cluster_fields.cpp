@@ -134,8 +134,7 @@ const Table<ClusterPart>& cluster_table() {
           field("variation", &C::variation, Real{.min = 0, .max = 2},
                 "Speed of the fastest device over that of the slowest, less 1, in products and "
                 "attention: ranks wait for the slowest. Not where a calibration says how fast "
-                "devices "
-                "are."),
+                "devices are."),
           field("jitter", &C::jitter, Real{.min = 0, .max = 10},
                 "Each device is slower by its own factor from 1 to 1 + jitter, on top of "
                 "`variation`."),

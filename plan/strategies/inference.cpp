@@ -62,12 +62,13 @@ bool is_down_projection(const Tensor& weight) {
 /// share a weight, experts behind attention and behind mixers with states.
 class WeightPacking {
  public:
-  explicit WeightPacking(Draft& d) : d_(d) {}
+  WeightPacking(Draft& d, bool in_llama_cpp) : d_(d), in_llama_cpp_(in_llama_cpp) {}
 
   /// Throws InputError S060.
   void pack(Op& op, WeightFormat chosen, const char* field) {
     MatMul* g = body_of<MatMul>(op);
     if (g == nullptr || chosen == WeightFormat::kPlain) return;
+    g->in_llama_cpp = in_llama_cpp_;
     const TensorId weight = op.operands[1].tensor;
     const auto found = packed_.find(weight);
     g->weights = found != packed_.end() ? found->second
@@ -105,6 +106,7 @@ class WeightPacking {
   }
 
   Draft& d_;
+  bool in_llama_cpp_;
   std::map<TensorId, WeightFormat> packed_;
 };
 
@@ -122,20 +124,19 @@ void keep_forward(Draft& d) {
 }
 
 void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
-  WeightPacking packing(d);
+  WeightPacking packing(d, !precision.fused_experts);
   for (LayerKind& kind : d.layers) {
     Block& block = kind.kept.forward;
     cast_inputs(d, block, precision);
     for (Op& op : block.ops) {
       if (is_router(d, op)) continue;
       const bool experts = multiplies_by_experts(d, op);
-      if (experts) {
-        packing.pack(op, precision.experts, "serving.expert_weights");
-        body_of<MatMul>(op)->served = precision.fused_experts;
-      } else {
+      if (!experts) {
         packing.pack(op, precision.weights, "serving.weights");
+        continue;
       }
-      if (MatMul* product = body_of<MatMul>(op)) product->in_llama_cpp = !precision.fused_experts;
+      packing.pack(op, precision.experts, "serving.expert_weights");
+      body_of<MatMul>(op)->served = precision.fused_experts;
     }
   }
   for (Op& op : d.head_forward.ops) packing.pack(op, precision.head, "serving.head_weights");

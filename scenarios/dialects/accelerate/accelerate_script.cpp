@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "scenarios/dialects/accelerate/accelerate.h"
 #include "scenarios/dialects/shell/here_documents.h"
+#include "scenarios/dialects/shell/program_words.h"
 #include "scenarios/dialects/shell/written_settings.h"
 #include "scenarios/dialects/yaml_map.h"
 
@@ -23,7 +24,7 @@ std::vector<ShellWord> launch_words(const std::string& text) {
     return {};
   }
   const auto launch = std::ranges::adjacent_find(words, [](const ShellWord& a, const ShellWord& b) {
-    return a.text.ends_with("accelerate") && b.text == "launch";
+    return is_program(a, "accelerate") && b.text == "launch";
   });
   const auto end =
       std::find_if(launch, words.end(), [](const ShellWord& w) { return w.text.ends_with(".py"); });

@@ -60,10 +60,6 @@ std::string_view program_in(std::string_view text) {
   return image == std::end(kImages) ? std::string_view() : image->program;
 }
 
-bool is_program(const ShellWord& word, std::string_view program) {
-  return word.text == program || word.text.ends_with("/" + std::string(program));
-}
-
 bool is_image(const ShellWord& word) {
   return std::ranges::any_of(
       kImages, [&](const Image& i) { return word.text.find(i.name) != std::string::npos; });

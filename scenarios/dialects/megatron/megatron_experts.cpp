@@ -19,6 +19,7 @@
 #include <set>
 
 #include "core/json.h"
+#include "core/quantity.h"
 #include "plan/refusal.h"
 #include "scenarios/ampere.h"
 #include "scenarios/dialects/megatron/megatron.h"
@@ -208,7 +209,7 @@ LayersOfExperts read_layers(Arguments& args, std::int64_t layers) {
   if (!text) return {dense, 1};
   if (text->find('[') == std::string::npos) {
     const std::int64_t every = args.integer(kLayerFrequency).value_or(1);
-    return {(dense + every - 1) / every * every, every};
+    return {round_up(dense, every), every};
   }
   const auto list = LayerList(*text).read();
   const bool of_all = list && (layers == 0 || std::ssize(*list) == layers);

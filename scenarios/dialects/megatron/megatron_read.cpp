@@ -161,8 +161,8 @@ class Reading {
 
   /// The word that names a script, in whatever folder; null where none does.
   const ShellWord* script(const std::string& name) const {
-    const auto found = std::ranges::find_if(
-        words_, [&](const ShellWord& w) { return w.text == name || w.text.ends_with("/" + name); });
+    const auto found =
+        std::ranges::find_if(words_, [&](const ShellWord& w) { return is_program(w, name); });
     return found == words_.end() ? nullptr : &*found;
   }
 

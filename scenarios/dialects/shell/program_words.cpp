@@ -106,6 +106,10 @@ std::optional<ShellWord> take_program(std::vector<ShellWord>& words, const Start
 
 }  // namespace
 
+bool is_program(const ShellWord& word, std::string_view program) {
+  return word.text == program || word.text.ends_with("/" + std::string(program));
+}
+
 bool starts_program(const std::vector<ShellWord>& words, const StartedProgram& program) {
   return !Starts(words).of(program).empty();
 }

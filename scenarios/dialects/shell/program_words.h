@@ -12,6 +12,8 @@
 
 namespace plait {
 
+/// The word names the program, in whatever folder.
+bool is_program(const ShellWord& word, std::string_view program);
 /// The word, before `next`, starts the program.
 using StartsProgram = std::function<bool(const ShellWord& word, const ShellWord& next)>;
 

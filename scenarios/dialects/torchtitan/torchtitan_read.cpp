@@ -31,7 +31,7 @@ constexpr std::array kSchedules = {
 class Reading {
  public:
   Reading(const std::string& text, const std::string& file)
-      : Reading(text, config_in(text) == text ? "" : config_in(text), file) {}
+      : Reading(text, config_in(text), file) {}
 
   Imported read() {
     out_.framework = compiles() ? "torchtitan-2025" : "torchtitan";
@@ -51,10 +51,10 @@ class Reading {
   }
 
  private:
-  /// `written`: by `text`, a script; "": that is the TOML itself.
-  Reading(const std::string& text, const std::string& written, const std::string& file)
-      : entries_(read_toml_map(written.empty() ? text : written, file)) {
-    if (!written.empty()) machine(text, file);
+  /// `config`: all of `text`, or what it writes as a script; "": neither is known to be one.
+  Reading(const std::string& text, const std::string& config, const std::string& file)
+      : entries_(read_toml_map(config.empty() ? text : config, file)) {
+    if (!config.empty() && config != text) machine(text, file);
   }
   /// Of the script that holds the TOML.
   void machine(const std::string& script, const std::string& file) {

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 
+#include "plan/requests.h"
+
 namespace plait::vllm {
 
 void fit_load(std::int64_t most, Imported& out) {
-  // serving.requests.kinds by default; a ninth of both is the answer.
-  constexpr std::int64_t kPromptTokens = 1024, kAnswerTokens = 128;
-  if (most >= kPromptTokens + kAnswerTokens || most < 2) return;
-  const std::int64_t answer =
-      std::max<std::int64_t>(most * kAnswerTokens / (kPromptTokens + kAnswerTokens), 1);
+  const RequestKind usual;  // serving.requests.kinds by default
+  const std::int64_t both = usual.prompt_tokens + usual.output_tokens;
+  if (most >= both || most < 2) return;
+  const std::int64_t answer = std::max<std::int64_t>(most * usual.output_tokens / both, 1);
   out.give_default(
       "serving.requests.kinds",
       fmt::format(R"([{{"prompt_tokens": {}, "output_tokens": {}}}])", most - answer, answer));
@@ -20,7 +21,7 @@ void fit_load(std::int64_t most, Imported& out) {
        fmt::format(
            "requests have {} tokens of prompt and {} of answer, unless the base says which: "
            "--max-model-len {} has no room for the usual {} and {}",
-           most - answer, answer, most, kPromptTokens, kAnswerTokens)});
+           most - answer, answer, most, usual.prompt_tokens, usual.output_tokens)});
 }
 
 }  // namespace plait::vllm
